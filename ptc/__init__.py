@@ -1,0 +1,98 @@
+"""ptc: programmatic tool calling. One sandboxed JavaScript program instead of many tool turns, every call governed.
+
+The public names are loaded on first use: the VM process imports this package too and must stay light, and
+`import ptc` stays under 60 ms.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Approval": "ptc.kernel.approval",
+    "ApprovalRequest": "ptc.kernel.approval",
+    "Block": "ptc.kernel.hooks",
+    "Budget": "ptc.kernel.budget",
+    "CallRecord": "ptc.results",
+    "ConfigError": "ptc.errors",
+    "Content": "ptc.results",
+    "Event": "ptc.events",
+    "Hook": "ptc.kernel.hooks",
+    "Limits": "ptc.limits",
+    "LocalWorkspace": "ptc.workspace.local",
+    "MemoryWorkspace": "ptc.workspace.memory",
+    "Policy": "ptc.kernel.permission",
+    "ProgramError": "ptc.results",
+    "ProgramResult": "ptc.results",
+    "PtcError": "ptc.errors",
+    "Replace": "ptc.kernel.hooks",
+    "RetryLater": "ptc.kernel.hooks",
+    "Session": "ptc.session",
+    "SessionClosed": "ptc.errors",
+    "SyncSession": "ptc.sync",
+    "Tool": "ptc.tooling",
+    "ToolContext": "ptc.tooling",
+    "ToolError": "ptc.errors",
+    "ToolResult": "ptc.results",
+    "tool": "ptc.tooling",
+}
+
+__all__ = [
+    "Approval",
+    "ApprovalRequest",
+    "Block",
+    "Budget",
+    "CallRecord",
+    "ConfigError",
+    "Content",
+    "Event",
+    "Hook",
+    "Limits",
+    "LocalWorkspace",
+    "MemoryWorkspace",
+    "Policy",
+    "ProgramError",
+    "ProgramResult",
+    "PtcError",
+    "Replace",
+    "RetryLater",
+    "Session",
+    "SessionClosed",
+    "SyncSession",
+    "Tool",
+    "ToolContext",
+    "ToolError",
+    "ToolResult",
+    "tool",
+]
+
+if TYPE_CHECKING:
+    from ptc.errors import ConfigError, PtcError, SessionClosed, ToolError
+    from ptc.events import Event
+    from ptc.kernel.approval import Approval, ApprovalRequest
+    from ptc.kernel.budget import Budget
+    from ptc.kernel.hooks import Block, Hook, Replace, RetryLater
+    from ptc.kernel.permission import Policy
+    from ptc.limits import Limits
+    from ptc.results import CallRecord, Content, ProgramError, ProgramResult, ToolResult
+    from ptc.session import Session
+    from ptc.sync import SyncSession
+    from ptc.tooling import Tool, ToolContext, tool
+    from ptc.workspace.local import LocalWorkspace
+    from ptc.workspace.memory import MemoryWorkspace
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'ptc' has no attribute {name!r}; it has {', '.join(__all__)}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

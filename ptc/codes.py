@@ -1,0 +1,139 @@
+"""The one table of error codes.
+
+Every refusal and failure of ptc carries a code from this table; descriptions, documentation and tests are made from
+it. A code fixes four facts, so that no caller ever has to read prose to decide what to do:
+
+category    who or what was in the way (see CATEGORIES)
+retryable   True only if the *identical* call may work later
+marker      the tag that opens the message, so that a model can be told about it in a tool description
+meaning     one line for the documentation
+
+Codes are chosen by typed errors, never by searching text. This module imports nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+CATEGORIES: Final = (
+    "invalid_input",  # the caller must change the arguments
+    "permission_denied",  # the caller may not do this, whatever the arguments' form
+    "limit",  # a bound of the session or the program was reached
+    "timeout",  # time ran out
+    "cancelled",  # somebody called it off
+    "rate_limited",  # busy now, later it may work
+    "external_failure",  # the file system, the network or another program failed
+    "internal",  # the tool or ptc is at fault
+)
+
+
+class Code(NamedTuple):
+    """The fixed facts of one error code."""
+
+    category: str
+    retryable: bool
+    marker: str
+    meaning: str
+
+
+CODES: Final[dict[str, Code]] = {
+    # --- admission: decided by the kernel before a tool runs -----------------------------------------------------
+    "unknown_tool": Code("invalid_input", False, "[tool]", "no tool of that name exists in this session"),
+    "tool_not_allowed": Code("permission_denied", False, "[tool]", "the tool exists, but this program may not call it"),
+    "call_limit": Code("limit", False, "[tool]", "the program has made as many calls as it may"),
+    "recursive_call": Code("permission_denied", False, "[tool]", "an orchestrating tool may not call itself"),
+    "hook_blocked": Code("permission_denied", False, "[hook]", "a hook of the host refused the call"),
+    "hook_retry_later": Code("rate_limited", True, "[hook]", "a hook of the host asked to try again later"),
+    "hook_failed": Code("permission_denied", False, "[hook]", "a hook raised or was late, so the call is refused"),
+    "invalid_arguments": Code("invalid_input", False, "[tool]", "the arguments do not fit the tool's schema"),
+    "arguments_too_large": Code("invalid_input", False, "[tool]", "the arguments exceed the size, depth or node cap"),
+    "permission_denied": Code("permission_denied", False, "[permission]", "a rule of the session's policy denies it"),
+    "approval_unanswered": Code("permission_denied", False, "[approval]", "the call needs approval; nobody answered"),
+    "approval_rejected": Code("permission_denied", False, "[approval]", "the approver said no"),
+    "approval_failed": Code(
+        "permission_denied", False, "[approval]", "the approver raised, was late or gave no answer"
+    ),
+    "budget_exhausted": Code("limit", False, "[budget]", "the session's budget is spent"),
+    "budget_failed": Code(
+        "limit", False, "[budget]", "the host's budget guard raised or was late, so the call is refused"
+    ),
+    "session_closed": Code("cancelled", False, "[cancelled]", "the session is closed"),
+    # --- the course of a call ------------------------------------------------------------------------------------
+    "timeout": Code("timeout", False, "[tool]", "the call did not end in the time it had"),
+    "cancelled": Code(
+        "cancelled", False, "[cancelled]", "the call was called off; if it had started, effects may exist"
+    ),
+    "tool_failed": Code("internal", False, "[tool]", "the tool raised an exception"),
+    "invalid_result": Code(
+        "internal", False, "[tool]", "the tool ran, but its result is not JSON or breaks its own schema"
+    ),
+    "result_too_large": Code(
+        "limit", False, "[tool]", "the tool ran, but its structured result exceeds the result cap"
+    ),
+    # --- paths (workspace/paths.py) ------------------------------------------------------------------------------
+    "workspace_path_required": Code("invalid_input", False, "[workspace]", "a path is missing or empty"),
+    "workspace_unknown": Code("invalid_input", False, "[workspace]", "the path holds NUL or control characters"),
+    "workspace_parent_traversal": Code("invalid_input", False, "[workspace]", "a component of the path is `..`"),
+    "workspace_colon": Code("invalid_input", False, "[workspace]", "the path holds a colon"),
+    "workspace_absolute_outside": Code("invalid_input", False, "[workspace]", "an absolute path outside the workspace"),
+    "workspace_protected_location": Code("permission_denied", False, "[workspace]", "a protected place"),
+    "workspace_symlink_escape": Code(
+        "permission_denied", False, "[workspace]", "a link on the path leaves the workspace"
+    ),
+    "workspace_path_too_long": Code("invalid_input", False, "[workspace]", "the path or a name in it is too long"),
+    "workspace_read_only": Code("permission_denied", False, "[workspace]", "the workspace cannot be written"),
+    # --- files ---------------------------------------------------------------------------------------------------
+    "file_not_found": Code("invalid_input", False, "[file]", "nothing exists at the path"),
+    "is_a_directory": Code("invalid_input", False, "[file]", "a file was expected, a directory is there"),
+    "not_a_directory": Code("invalid_input", False, "[file]", "a directory was expected, something else is there"),
+    "not_a_regular_file": Code("invalid_input", False, "[file]", "a pipe, device or socket is there"),
+    "file_too_large": Code("invalid_input", False, "[file]", "the file exceeds the size that the tool reads"),
+    "file_access_denied": Code("external_failure", False, "[file]", "the operating system refuses access"),
+    "file_changed": Code("external_failure", True, "[file]", "the file changed since it was read; nothing was written"),
+    "file_not_text": Code("invalid_input", False, "[file]", "the file is not UTF-8 text"),
+    "offset_out_of_range": Code("invalid_input", False, "[file]", "the offset lies beyond the end"),
+    "parent_missing": Code("invalid_input", False, "[file]", "the folder of the file does not exist"),
+    "disk_full": Code("external_failure", False, "[file]", "no space or quota left; the old file is whole"),
+    "io_error": Code("external_failure", True, "[file]", "the file system failed; the old file is whole"),
+    "pattern_required": Code("invalid_input", False, "[search]", "a pattern is missing or empty"),
+    "invalid_glob": Code("invalid_input", False, "[search]", "the glob pattern cannot be used"),
+    "invalid_regex": Code("invalid_input", False, "[search]", "the regular expression cannot be used"),
+    "edit_old_text_not_found": Code("invalid_input", False, "[edit]", "the text to replace is not in the file"),
+    "edit_not_unique": Code("invalid_input", False, "[edit]", "the text to replace stands in several places"),
+    "edit_overlap": Code("invalid_input", False, "[edit]", "two edits touch the same text"),
+    "edit_empty": Code("invalid_input", False, "[edit]", "there is no edit, or its old text is empty"),
+    "edit_binary": Code("invalid_input", False, "[edit]", "the file is not UTF-8 text"),
+    # --- the whole program (ProgramError.code is "program_" + kind) ----------------------------------------------
+    "program_syntax": Code("invalid_input", False, "[program]", "the source is not a JavaScript module"),
+    "program_entry": Code("invalid_input", False, "[program]", "the source has no usable run(ctx, inputs)"),
+    "program_script": Code("invalid_input", False, "[program]", "the script threw"),
+    "program_timeout": Code("timeout", False, "[program]", "the wall-clock limit passed"),
+    "program_cpu": Code("limit", False, "[program]", "the CPU limit passed"),
+    "program_memory": Code("limit", False, "[program]", "the heap limit passed"),
+    "program_stack": Code("limit", False, "[program]", "the stack limit passed"),
+    "program_output": Code("limit", False, "[program]", "the returned value cannot cross: size, depth, nodes or form"),
+    "program_stalled": Code(
+        "invalid_input", False, "[program]", "the script waits for a promise that nothing can settle"
+    ),
+    "program_cancelled": Code("cancelled", False, "[program]", "the program was called off"),
+    "program_crashed": Code("internal", False, "[program]", "the VM process died or broke the protocol"),
+    "program_denied": Code("permission_denied", False, "[program]", "the program was refused before it ran"),
+    # --- the host's own configuration and files ------------------------------------------------------------------
+    "invalid_limits": Code("invalid_input", False, "[limits]", "a limit is unknown, not an integer or out of range"),
+    "invalid_policy": Code("invalid_input", False, "[policy]", "a permission rule cannot be read"),
+    "invalid_tool": Code("invalid_input", False, "[tool]", "a tool definition is wrong"),
+    "duplicate_tool": Code("invalid_input", False, "[tool]", "two tools have one name"),
+    "invalid_inputs": Code("invalid_input", False, "[program]", "inputs must be one JSON object within the size cap"),
+    "invalid_source": Code("invalid_input", False, "[program]", "the script is missing, unreadable or too large"),
+    "invalid_language": Code("invalid_input", False, "[program]", "the language is not supported"),
+    "invalid_workspace": Code("invalid_input", False, "[workspace]", "a workspace root does not exist or is no folder"),
+    "invalid_option": Code("invalid_input", False, "[session]", "an option of the session is of the wrong kind"),
+    "sandbox_unavailable": Code(
+        "internal", False, "[sandbox]", "the VM process cannot be started or locked down as asked"
+    ),
+}
+
+
+def code_facts(code: str) -> Code:
+    """The facts of a code. A tool author's own code, not in the table, is an external failure that is not retryable."""
+    return CODES.get(code) or Code("external_failure", False, "[tool]", "a failure that the tool itself reports")

@@ -1,0 +1,273 @@
+"""The typed event records of a session and the bus that carries them.
+
+Emitting never blocks and never fails the call that emits: each subscriber has a bounded queue; when it is full the
+oldest events are dropped and the subscriber receives one `Dropped` record that counts them (promises P4 and P7).
+Text in events is already sanitised; times are milliseconds since the session began.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import anyio
+
+__all__ = [
+    "ApprovalRequired",
+    "ApprovalResolved",
+    "BudgetWarning",
+    "CallEnded",
+    "CallStarted",
+    "Console",
+    "Dropped",
+    "Event",
+    "EventBus",
+    "HookFailed",
+    "OutputDelta",
+    "ProgramEnded",
+    "ProgramStarted",
+    "Progress",
+]
+
+_LOG: Final = logging.getLogger("ptc")
+QUEUE_SIZE: Final = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Base of every event. `at_ms` is milliseconds since the session began."""
+
+    at_ms: float
+
+    @property
+    def type(self) -> str:
+        """Stable name of the kind, e.g. `call_started`."""
+        return _NAMES[type(self)]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": self.type, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted(Event):
+    """A call was attempted; emitted for refused ones too, before they are judged."""
+
+    call_id: str
+    tool: str
+    args: Any
+    origin: str
+    parent: str | None
+    program: str | None
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded(Event):
+    """The same call ended. `state` as in CallRecord; `error_code` None on success."""
+
+    call_id: str
+    tool: str
+    state: str
+    duration_ms: float
+    output_bytes: int
+    error_code: str | None
+    parent: str | None
+    program: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputDelta(Event):
+    """A piece of output that a running tool streams."""
+
+    call_id: str
+    tool: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress(Event):
+    """A tool or a script says how far it is. `fraction` is 0 to 1 or None."""
+
+    source: str
+    message: str
+    fraction: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequired(Event):
+    """A call waits for an answer. `args` are whole and exact: what is shown is what is approved."""
+
+    approval_id: str
+    call_id: str
+    tool: str
+    args: Any
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalResolved(Event):
+    approval_id: str
+    call_id: str
+    approved: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetWarning(Event):
+    """A soft limit of the session's budget was passed; the call goes on."""
+
+    resource: str
+    used: float
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class HookFailed(Event):
+    """A hook raised or was late. A pre hook refuses the call, a post hook does not."""
+
+    call_id: str
+    hook: str
+    stage: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramStarted(Event):
+    program: str
+    name: str
+    allowed_tools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEnded(Event):
+    program: str
+    status: str
+    calls: int
+    duration_ms: float
+    error_kind: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Console(Event):
+    """One console line of a running script, within its log cap."""
+
+    program: str
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped(Event):
+    """This subscriber was too slow and lost `count` events."""
+
+    count: int
+
+
+_NAMES: Final[dict[type[Event], str]] = {
+    CallStarted: "call_started",
+    CallEnded: "call_ended",
+    OutputDelta: "output_delta",
+    Progress: "progress",
+    ApprovalRequired: "approval_required",
+    ApprovalResolved: "approval_resolved",
+    BudgetWarning: "budget_warning",
+    HookFailed: "hook_failed",
+    ProgramStarted: "program_started",
+    ProgramEnded: "program_ended",
+    Console: "console",
+    Dropped: "dropped",
+}
+
+
+class Subscription:
+    """One reader of the bus: an async iterator that ends when the bus closes. Leaving it early needs `close()`."""
+
+    def __init__(self, bus: EventBus, size: int) -> None:
+        self._bus = bus
+        self._queue: deque[Event] = deque()
+        self._size = size
+        self._lost = 0
+        self._ready = anyio.Event()
+        self._closed = False
+
+    def _push(self, event: Event) -> None:
+        if len(self._queue) >= self._size:
+            self._queue.popleft()
+            self._lost += 1
+        self._queue.append(event)
+        self._ready.set()
+
+    def close(self) -> None:
+        """Stop receiving; what is queued is still delivered."""
+        self._closed = True
+        self._bus._subscriptions.discard(self)
+        self._ready.set()
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        while True:
+            if self._lost:
+                lost, self._lost = self._lost, 0
+                return Dropped(self._queue[0].at_ms if self._queue else 0.0, lost)
+            if self._queue:
+                return self._queue.popleft()
+            if self._closed:
+                raise StopAsyncIteration
+            self._ready = anyio.Event()
+            await self._ready.wait()
+
+
+class EventBus:
+    """Fans events out to listeners (called at once, must be quick) and to subscriptions (bounded queues)."""
+
+    def __init__(self) -> None:
+        self._subscriptions: set[Subscription] = set()
+        self._listeners: list[Callable[[Event], None]] = []
+        self._closed = False
+
+    @property
+    def active(self) -> bool:
+        """True if anybody listens; lets emitters skip building records that nobody would see."""
+        return bool(self._subscriptions or self._listeners)
+
+    def listen(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Call `listener` for every event on the event-loop thread; the returned function removes it.
+
+        A listener that raises is logged and kept: an observer must not be able to fail a call.
+        """
+        self._listeners.append(listener)
+
+        def remove() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return remove
+
+    def subscribe(self, size: int = QUEUE_SIZE) -> Subscription:
+        """A new async iterator over the events from now on, holding at most `size` unread ones."""
+        subscription = Subscription(self, size)
+        if self._closed:
+            subscription._closed = True
+        else:
+            self._subscriptions.add(subscription)
+        return subscription
+
+    def emit(self, event: Event) -> None:
+        for listener in tuple(self._listeners):
+            try:
+                listener(event)
+            except Exception as error:  # an observer's fault is its own
+                _LOG.warning("an event listener raised %s", type(error).__name__)
+        for subscription in tuple(self._subscriptions):
+            subscription._push(event)
+
+    def close(self) -> None:
+        """End every subscription after what it has queued."""
+        self._closed = True
+        for subscription in tuple(self._subscriptions):
+            subscription.close()

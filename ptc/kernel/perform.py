@@ -1,0 +1,141 @@
+"""The innermost step: a tool is given its context and runs; whatever it gives or raises becomes a ToolResult.
+
+A tool is foreign code. It may raise anything, SystemExit and an exception that cannot be printed included, and return
+anything; neither may end the host or reach a reader of JSON. Its exceptions lose their traceback here, which names
+files of the host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ptc.errors import PtcError, ToolError
+from ptc.events import OutputDelta, Progress
+from ptc.kernel._excerpt import describe
+from ptc.kernel._host import Host
+from ptc.kernel._json import MAX_DEPTH, is_json
+from ptc.kernel.call import Call
+from ptc.kernel.sanitize import SanitizedStream
+from ptc.limits import HARD_MAXIMUM
+from ptc.results import ToolResult
+from ptc.tooling import ToolContext
+from ptc.values import check_json, dumps, show
+
+if TYPE_CHECKING:
+    from ptc.workspace.base import Workspace
+
+__all__ = ["Perform", "normalised"]
+
+Nested: TypeAlias = Callable[[Call, str, Mapping[str, Any]], Coroutine[Any, Any, ToolResult]]
+
+
+class Perform:
+    """Runs the tool of a call. `nested` makes a call from inside another."""
+
+    def __init__(self, workspace: Workspace, host: Host, nested: Nested) -> None:
+        self._workspace = workspace
+        self._host = host
+        self._nested = nested
+
+    async def __call__(self, call: Call) -> ToolResult:
+        tool = call.tool
+        assert tool is not None
+        voice = _Voice(call, self._host, self._nested)
+        context = ToolContext(
+            self._workspace,
+            call.id,
+            call.origin,
+            call.deadline,
+            voice.invoke,
+            voice.progress,
+            voice.delta,
+            call.cap_bytes,
+            call,
+        )
+        call.admitted = True
+        try:
+            result = normalised(call.name, await tool.run(context, call.args))
+        except asyncio.CancelledError as error:
+            if call.stopping is not None:
+                raise
+            result = self._failure(call, error)
+        except PtcError as error:
+            result = _reported(call, error)
+        except BaseException as error:  # a tool that raises SystemExit must not end the host
+            result = self._failure(call, error)
+        finally:
+            voice.end()
+        call.result = result
+        return result
+
+    def _failure(self, call: Call, error: BaseException) -> ToolResult:
+        text = show(self._host.reason(describe(error)), 600)
+        return ToolResult.failure(call.name, ToolError("tool_failed", f"{call.name} raised {text}"))
+
+
+class _Voice:
+    """What a running tool can say and ask: nested calls, progress, pieces of output. Abandoned, it is not heard."""
+
+    __slots__ = ("_call", "_host", "_nested", "_stream")
+
+    def __init__(self, call: Call, host: Host, nested: Nested) -> None:
+        self._call = call
+        self._host = host
+        self._nested = nested
+        self._stream: SanitizedStream | None = None
+
+    def invoke(self, name: str, args: Mapping[str, Any]) -> Coroutine[Any, Any, ToolResult]:
+        return self._nested(self._call, name, args)
+
+    def progress(self, message: str, fraction: float | None = None) -> None:
+        host = self._host
+        if host.events.active and self._call.record.state == "running":
+            host.events.emit(Progress(host.now_ms(), self._call.name, host.reason(message), fraction))
+
+    def delta(self, text: str) -> None:
+        if self._host.events.active:
+            if self._stream is None:
+                self._stream = self._host.sanitizer.stream()
+            self._emit(self._stream.push(text))
+
+    def end(self) -> None:
+        if self._stream is not None:
+            self._emit(self._stream.flush())
+
+    def _emit(self, text: str) -> None:
+        if text and self._call.record.state == "running":
+            self._host.events.emit(OutputDelta(self._host.now_ms(), self._call.id, self._call.name, text))
+
+
+def normalised(name: str, given: Any) -> ToolResult:
+    """What a tool gave, as a ToolResult: text becomes output, other JSON becomes data with its text as output.
+
+    Raises ToolError `invalid_result` for anything else.
+    """
+    if type(given) is str:
+        return ToolResult(name, given)
+    if isinstance(given, ToolResult):
+        given.name = name
+        if not isinstance(given.output, str) or type(given.exit_code) is not int:
+            raise ToolError("invalid_result", f"{name} gave a result whose output is no text or exit_code no integer.")
+        _require_json(f"the data of {name}", given.data)
+        _require_json(f"the metadata of {name}", given.metadata)
+        return given
+    if given is None:
+        return ToolResult(name)
+    _require_json(f"the result of {name}", given)
+    return ToolResult(name, given if isinstance(given, str) else dumps(given).decode(), data=given)
+
+
+def _require_json(what: str, value: Any) -> None:
+    if value is not None and not is_json(value):
+        check_json(value, what=what, max_nodes=HARD_MAXIMUM["max_nodes"], max_depth=MAX_DEPTH)  # names the fault
+
+
+def _reported(call: Call, error: PtcError) -> ToolResult:
+    """The result of a tool that failed on purpose, with a code."""
+    details = error.details if is_json(error.details) else {}
+    clean = ToolError(error.code, error.message, details=details, retryable=error.retryable, category=error.category)
+    return ToolResult.failure(call.name, clean)

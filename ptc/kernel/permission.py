@@ -1,0 +1,216 @@
+"""Permission rules: which calls run, which need a person, which are refused.
+
+A rule is `Tool` or `Tool(pattern)`. The tool part is a glob over names; the pattern is matched against the one argument
+that matters for the tool (`Tool.subject`): a path as the workspace resolved it, or text. Deny is judged first, then
+ask, then allow, then the default: a rule that takes away always wins.
+
+Rules that take away match generously, rules that give match exactly. Deny and ask ignore case and Unicode composition
+and reach everything beneath a folder that they match, so that another spelling of a denied file is denied on every file
+system; allow compares names and paths as they are (composed).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from ptc.errors import ConfigError, ToolError
+from ptc.kernel._pattern import PathPattern, folded, pattern_fault, text_pattern
+from ptc.kernel.call import Call, Next
+from ptc.results import ToolResult
+from ptc.tooling import Tool
+from ptc.values import show
+
+if TYPE_CHECKING:
+    from ptc.workspace.base import Workspace
+
+__all__ = ["Action", "Decision", "Permission", "Policy"]
+
+Action = Literal["allow", "ask", "deny"]
+Default = Literal["read-only", "allow", "ask", "deny"]
+
+DEFAULTS: Final = ("read-only", "allow", "ask", "deny")
+_SEVERITY: Final[dict[Action, int]] = {"allow": 0, "ask": 1, "deny": 2}
+_FORMS: Final = "a rule is `tool` or `tool(pattern)`, for example `read`, `mcp__*`, `write(out/**)`"
+
+
+class Decision(NamedTuple):
+    """What a policy says of a call, and the rule that says so, as a phrase such as ``the rule deny `bash` ``."""
+
+    action: Action
+    rule: str
+
+
+class _Rule:
+    """One rule, translated. Generous rules fold case and reach beneath folders."""
+
+    __slots__ = ("_generous", "_path", "_text", "_tool", "phrase", "scoped")
+
+    def __init__(self, text: object, action: Action) -> None:
+        tool, pattern = _parse(text, action)
+        self._generous = action != "allow"
+        if self._generous:
+            tool = folded(tool)
+        self._tool = text_pattern(tool)
+        self.phrase = f"the rule {action} `{text}`"
+        self.scoped = pattern is not None
+        if pattern is not None:
+            pattern = self._spelling(pattern)
+            self._path = PathPattern(pattern, beneath=self._generous)
+            self._text = text_pattern(pattern)
+
+    def _spelling(self, text: str) -> str:
+        return folded(text) if self._generous else unicodedata.normalize("NFC", text)
+
+    def names(self, tool: str) -> bool:
+        return self._tool.fullmatch(folded(tool) if self._generous else tool) is not None
+
+    def covers(self, subject: str | None, kind: Literal["path", "text"]) -> bool:
+        """Whether the pattern matches. A rule without one matches every call; a call without subject, no pattern."""
+        if not self.scoped:
+            return True
+        if subject is None:
+            return False
+        subject = self._spelling(subject)
+        return self._path.matches(subject) if kind == "path" else self._text.fullmatch(subject) is not None
+
+
+class _Selection(NamedTuple):
+    """The rules that name one tool, in the order in which they are judged."""
+
+    rules: tuple[tuple[Action, _Rule], ...]
+    needs_subject: bool
+
+
+class Policy:
+    """The permission rules of a session.
+
+    allow, ask, deny   rules; see the module for their form. In a pattern `*` matches anything (of a path: within one
+                       component), `**` any number of path components, `?` one character, `\\` the next character itself
+    default            for calls that no rule matches: `read-only` (tools that only read run, everything else asks),
+                       `allow`, `ask` or `deny`
+
+    A tool's own demand (`Tool.permission`) can tighten what the rules say, never loosen it; `allow` counts only where
+    no rule matches and the default is `read-only`. Calls that the host makes itself are not judged.
+
+    Raises ConfigError `invalid_policy` for a rule that cannot be read or an unknown default.
+    """
+
+    def __init__(
+        self,
+        allow: Iterable[str] = (),
+        ask: Iterable[str] = (),
+        deny: Iterable[str] = (),
+        default: Default = "read-only",
+    ) -> None:
+        if default not in DEFAULTS:
+            raise ConfigError(
+                "invalid_policy", f"default={show(default)} is not one of {', '.join(repr(name) for name in DEFAULTS)}."
+            )
+        self._default: Default = default
+        self._rules: list[tuple[Action, _Rule]] = []
+        self._selections: dict[str, _Selection] = {}
+        lists: Sequence[tuple[Action, Iterable[str]]] = (("deny", deny), ("ask", ask), ("allow", allow))
+        for action, rules in lists:
+            if isinstance(rules, str) or not isinstance(rules, Iterable):
+                raise ConfigError("invalid_policy", f"{action} must be a list of rules such as {action}=['read'].")
+            self._rules += [(action, _Rule(rule, action)) for rule in rules]
+
+    def needs_subject(self, tool: Tool) -> bool:
+        """Whether a decision about `tool` depends on its subject; resolving one costs a look at the disk."""
+        return self._select(tool.name).needs_subject
+
+    def decide(self, tool: Tool, subject: str | None) -> Decision:
+        """The decision about a call of `tool` whose subject (resolved path or text) is given, None if it has none."""
+        decision = self._by_rules(tool, subject)
+        demand = tool.permission
+        if demand is not None and _SEVERITY[demand] > _SEVERITY[decision.action]:
+            return Decision(demand, f"{tool.name} itself, whose permission is {demand}")
+        return decision
+
+    def _by_rules(self, tool: Tool, subject: str | None) -> Decision:
+        for action, rule in self._select(tool.name).rules:
+            if rule.covers(subject, tool.subject_kind):
+                return Decision(action, rule.phrase)
+        if self._default != "read-only":
+            return Decision(self._default, f"the policy's default, {self._default}")
+        if tool.read_only or tool.permission == "allow":
+            return Decision("allow", "the policy's default, read-only")
+        return Decision("ask", "the policy's default: what does more than read needs approval")
+
+    def denied_paths(self, *tools: str) -> Callable[[str], bool] | None:
+        """A test whether a path (as results show it) may not be seen by any of these tools, or None if none is denied.
+
+        A search over a folder uses it to pass over files that a deny rule with a pattern would refuse by name.
+        """
+        rules = [
+            rule
+            for action, rule in self._rules
+            if action == "deny" and rule.scoped and any(rule.names(tool) for tool in tools)
+        ]
+        if not rules:
+            return None
+        return lambda path: any(rule.covers(path, "path") for rule in rules)
+
+    def _select(self, tool: str) -> _Selection:
+        selection = self._selections.get(tool)
+        if selection is None:
+            rules = tuple((action, rule) for action, rule in self._rules if rule.names(tool))
+            selection = _Selection(rules, any(rule.scoped for _, rule in rules))
+            self._selections[tool] = selection
+        return selection
+
+
+class Permission:
+    """The governor. A denied call is refused; a call that needs approval is marked for `approval`."""
+
+    def __init__(self, policy: Policy, workspace: Workspace) -> None:
+        self._policy = policy
+        self._workspace = workspace
+
+    async def __call__(self, call: Call, next: Next) -> ToolResult:
+        if call.trusted:
+            return await next(call)
+        tool = call.tool
+        assert tool is not None
+        subject = call.subject(self._workspace) if self._policy.needs_subject(tool) else None
+        action, rule = self._policy.decide(tool, subject)
+        if action == "deny":
+            shown = tool.name if subject is None else f"{tool.name}({show(subject)})"
+            raise ToolError(
+                "permission_denied",
+                f"{shown} is denied by {rule}. The same call will be denied again; use another tool or target, or ask "
+                "the host to change the policy.",
+                details={"tool": tool.name, "subject": subject, "rule": rule},
+            )
+        call.ask = rule if action == "ask" else None
+        return await next(call)
+
+
+def _parse(text: object, action: Action) -> tuple[str, str | None]:
+    """The tool glob and the pattern of a rule, or ConfigError `invalid_policy`."""
+    if not isinstance(text, str):
+        raise ConfigError("invalid_policy", f"{action} holds a {type(text).__name__}; {_FORMS}.")
+    tool, bracket, rest = text.partition("(")
+    fault = None
+    pattern: str | None = None
+    if bracket:
+        pattern = rest[:-1]
+        if not rest.endswith(")"):
+            fault = "the closing `)` is missing at its end"
+        elif not pattern:
+            fault = f"its pattern is empty; write `{tool}` for every call of it"
+        else:
+            fault = pattern_fault(pattern)
+            if fault is None and ".." in pattern.split("/"):
+                fault = "`..` never stands in a resolved path"
+    if fault is None and not (tool.isascii() and tool and all(c.isalnum() or c in "_.-*" for c in tool)):
+        fault = "a tool name consists of letters, digits, `_.-` and the wildcard `*`"
+    if fault is not None:
+        raise ConfigError(
+            "invalid_policy",
+            f"the {action} rule {show(text)} cannot be read: {fault}. In general {_FORMS}.",
+            details={"rule": text},
+        )
+    return tool, pattern

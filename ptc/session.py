@@ -1,0 +1,320 @@
+"""Session: one workspace, one set of tools, one kernel. The composition root for Python users: it wires and decides
+nothing.
+
+Everything a session does goes through its kernel. The helpers (`read_file`, `grep`, ...) are calls by the host and are
+trusted: permission and approval, which guard against a model, are skipped, and nothing else is. `governed_tool` and
+`program(..., governed=True)` apply the full gate.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, Self
+
+import anyio
+
+from ptc.errors import ConfigError, SessionClosed
+from ptc.events import EventBus, Subscription
+from ptc.kernel.approval import Approver
+from ptc.kernel.artifacts import ArtifactStore
+from ptc.kernel.budget import Budget
+from ptc.kernel.hooks import Hook
+from ptc.kernel.invoke import Kernel
+from ptc.kernel.permission import Policy
+from ptc.limits import Limits, clamp, parse_limits
+from ptc.program.tool import NAME, Programs
+from ptc.registry import Registry
+from ptc.results import CallRecord, ErrorInfo, ProgramError, ProgramResult, ToolResult
+from ptc.tooling import Tool
+from ptc.tools import builtin_tools
+from ptc.values import show
+from ptc.vm.pool import Pool, VmPool
+from ptc.workspace.base import Workspace
+from ptc.workspace.local import LocalWorkspace
+
+__all__ = ["Session", "definition"]
+
+HOST_CAP_BYTES: Final = 4 * 1024 * 1024
+Format = Literal["anthropic", "openai", "mcp"]
+
+
+class Session:
+    """A workspace with its tools, and programs over them. Use it as an async context manager, on asyncio.
+
+    workspace   a folder, several folders (the first is the primary one), or a Workspace object
+    policy      permission rules for calls that a model makes; None means `Policy()`: reading is allowed, all else asks
+    approver    `(ApprovalRequest) -> True | False | {edited arguments}`, plain or async, asked when a rule says *ask*;
+                None refuses such calls with `approval_unanswered`
+    hooks       Hook records or plain functions that see calls before they run; they may block or rewrite them
+    budget      a Budget that all calls of the session share; None means no limit
+    limits      Limits, or a mapping of some of them, for programs that ask for nothing; None means the defaults
+    ceilings    Limits that no program can exceed; None means none
+    secrets     values that must not leave the session in any result, event or record
+    tools       further tools (made by `@tool` or `Tool(...)`)
+    warm        VM processes kept ready; 2
+    pool        where guests come from; None means hardened child processes, `ptc.testing.InProcessPool` is for tests
+
+    Raises ConfigError for anything that cannot be used, before anything is started.
+    """
+
+    def __init__(
+        self,
+        workspace: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Workspace = ".",
+        *,
+        policy: Policy | None = None,
+        approver: Approver | None = None,
+        hooks: Iterable[Hook | Callable[..., Any]] = (),
+        budget: Budget | None = None,
+        limits: Limits | Mapping[str, Any] | None = None,
+        ceilings: Limits | Mapping[str, Any] | None = None,
+        secrets: Iterable[str] = (),
+        tools: Iterable[Tool] = (),
+        warm: int = 2,
+        pool: Pool | None = None,
+    ) -> None:
+        _check("policy", policy, Policy)
+        _check("budget", budget, Budget)
+        if approver is not None and not callable(approver):
+            raise ConfigError("invalid_option", "approver must be a function of one ApprovalRequest, or None.")
+        if type(warm) is not int or not 0 <= warm <= 64:
+            raise ConfigError("invalid_option", f"warm must be an integer from 0 to 64; {warm!r:.40} was given.")
+        base = parse_limits(limits, Limits())
+        most = None if ceilings is None else parse_limits(ceilings, Limits())
+        self._owns_workspace = not isinstance(workspace, Workspace)
+        self.workspace: Workspace = workspace if isinstance(workspace, Workspace) else LocalWorkspace(workspace)
+        self.bus = EventBus()
+        self._pool: Pool = VmPool(warm) if pool is None else pool
+        self._programs = Programs(self._pool, self.bus, limits=clamp(base, most)[0], ceilings=most)
+        artifacts = ArtifactStore()
+        policy = policy or Policy()
+        try:
+            self.registry = Registry(builtin_tools(artifact_reader=artifacts.get, hidden=policy.denied_paths("read")))
+            self.registry.add(self._programs.tool())
+            for tool in tools:
+                self.registry.add(tool)
+            self.kernel = Kernel(
+                self.registry,
+                self.workspace,
+                policy=policy,
+                approver=approver,
+                hooks=hooks,
+                budget=budget,
+                events=self.bus,
+                secrets=secrets,
+                artifacts=artifacts,
+            )
+        except BaseException:
+            self._close_workspace()
+            raise
+        self._programs.kernel = self.kernel
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        self._open()
+        self._pool.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def _open(self) -> None:
+        if self._closed:
+            raise SessionClosed()
+
+    async def close(self) -> None:
+        """Cancel what runs, end the VM processes and close the workspace. May be called again."""
+        if self._closed:
+            return
+        self._closed = True
+        with anyio.CancelScope(shield=True):
+            await self._programs.close()
+            await self._pool.close()
+            self.kernel.close()
+            self.bus.close()
+            self._close_workspace()
+
+    def _close_workspace(self) -> None:
+        close = getattr(self.workspace, "close", None)
+        if self._owns_workspace and close is not None:
+            close()
+
+    # --- calls ---------------------------------------------------------------------------------------------------
+
+    async def program(
+        self,
+        source: str | None = None,
+        path: str | None = None,
+        inputs: Mapping[str, Any] | None = None,
+        allowed_tools: Iterable[str] | None = None,
+        limits: Limits | Mapping[str, Any] | None = None,
+        language: str | None = None,
+        governed: bool = False,
+    ) -> ProgramResult:
+        """Run one JavaScript program and give its whole account. Never raises for a failing program.
+
+        source         text of the script; wins over `path`
+        path           a `.js` or `.mjs` file of the workspace
+        inputs         JSON object, the second argument of `run`; None means {}
+        allowed_tools  names that the script may call; None means every tool except `program`; an empty list means none
+        limits         Limits, or a mapping of those that differ from the session's
+        language       `javascript`; None means that
+        governed       True: the calls of the script pass permission and approval, as if a model had sent it
+
+        Raises ConfigError for limits that cannot be used, SessionClosed after `close`. Cancelling the waiting task
+        ends the program.
+        """
+        self._open()
+        asked = parse_limits(limits, self._programs.limits)
+        if isinstance(allowed_tools, str):
+            raise ConfigError(
+                "invalid_option", f"allowed_tools is a list of names, such as [{show(allowed_tools, 40)}]."
+            )
+        args: dict[str, Any] = {
+            "source": source,
+            "path": path,
+            "inputs": None if inputs is None else inputs,
+            "allowed_tools": None if allowed_tools is None else list(allowed_tools),
+            "language": language,
+        }
+        args = {name: value for name, value in args.items() if value is not None}
+        if limits is not None:
+            args["limits"] = {name: value for name, value in asked.as_dict().items() if value is not None}
+        cap = max(HOST_CAP_BYTES, asked.value_bytes, asked.max_output_bytes)
+        result = await self._call(NAME, args, governed=governed, cap_bytes=cap)
+        return result if isinstance(result, ProgramResult) else _denied(result)
+
+    async def tool(self, name: str, args: Mapping[str, Any] | None = None) -> ToolResult:
+        """Call a tool as the host. A failure is in `result.error`; nothing is raised for it."""
+        return await self._call(name, args)
+
+    async def governed_tool(self, name: str, args: Mapping[str, Any] | None = None) -> ToolResult:
+        """Call a tool as if a model had chosen it: permission and approval apply, output is cut for a model."""
+        self._open()
+        return await self.kernel.run(self.kernel.open(name, args or {}, origin="agent"))
+
+    async def _call(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None,
+        *,
+        governed: bool = False,
+        cap_bytes: int = HOST_CAP_BYTES,
+    ) -> ToolResult:
+        self._open()
+        call = self.kernel.open(name, args or {}, origin="host", trusted=not governed, cap_bytes=cap_bytes)
+        return await self.kernel.run(call)
+
+    async def read_file(self, path: str, *, offset: int | None = None, limit: int | None = None) -> str:
+        """Text of a file without line numbers. Raises ToolError if it cannot be read.
+
+        offset: lines to skip; limit: lines to give; None means from the start, to the end.
+        """
+        args: dict[str, Any] = {"path": path, "raw": True}
+        args |= {name: value for name, value in (("offset", offset), ("limit", limit)) if value is not None}
+        return str((await self._good("read", args)).data["text"])
+
+    async def write_file(self, path: str, content: str, *, create_dirs: bool = False) -> ToolResult:
+        """Write a whole file in one step. `create_dirs`: make missing folders above it."""
+        return await self._call("write", {"path": path, "content": content, "create_dirs": create_dirs})
+
+    async def edit_file(self, path: str, edits: Sequence[Mapping[str, Any]]) -> ToolResult:
+        """Replace texts in a file, all or none: `edits` is `[{"old": ..., "new": ...}]`."""
+        return await self._call("edit", {"path": path, "edits": [dict(edit) for edit in edits]})
+
+    async def ls(self, path: str = ".") -> list[dict[str, Any]]:
+        """Entries of a folder: `[{name, type, size, modified}]`. Raises ToolError."""
+        return list((await self._good("ls", {"path": path})).data)
+
+    async def glob(self, pattern: str, *, path: str = ".") -> list[str]:
+        """Paths below `path` that match, relative to the workspace, sorted. Raises ToolError."""
+        return list((await self._good("glob", {"pattern": pattern, "path": path})).data)
+
+    async def grep(
+        self,
+        pattern: str,
+        *,
+        path: str = ".",
+        glob: str | None = None,
+        context_lines: int = 0,
+        ignore_case: bool = False,
+    ) -> str:
+        """Lines that match a regular expression, `path:line:text` each; "" if there is none. Raises ToolError.
+
+        path: file or folder; glob: only files of such a name, None means all; context_lines: lines shown around each.
+        """
+        args: dict[str, Any] = {"pattern": pattern, "path": path}
+        args |= {"context_lines": context_lines, "ignore_case": ignore_case}
+        if glob is not None:
+            args["glob"] = glob
+        return (await self._good("grep", args)).output
+
+    async def _good(self, name: str, args: Mapping[str, Any]) -> ToolResult:
+        result = await self._call(name, args)
+        result.raise_for_error()
+        return result
+
+    def cancel(self) -> int:
+        """End every program that runs now; each returns with status `cancelled`. Gives their number."""
+        return self._programs.cancel_all()
+
+    # --- the surface ---------------------------------------------------------------------------------------------
+
+    def register(self, tool: Tool) -> None:
+        """Add a tool. Raises ConfigError `duplicate_tool` or `invalid_tool`."""
+        self._open()
+        self.registry.add(tool)
+
+    def tool_names(self) -> list[str]:
+        """Names of all tools, sorted."""
+        return sorted(self.registry.names())
+
+    def tool_definitions(self, format: Format = "anthropic") -> list[dict[str, Any]]:
+        """Definitions of the tools that a model may use, sorted by name, in the form that an API expects.
+
+        A tool that the policy denies whatever its arguments is left out. Being listed is not being authorised.
+        Raises ConfigError for another format.
+        """
+        tools = sorted(self.registry, key=lambda tool: tool.name)
+        return [definition(tool, format) for tool in tools if self.kernel.policy.decide(tool, None).action != "deny"]
+
+    def active_tools(self) -> list[CallRecord]:
+        """Records of the calls that run now, oldest first."""
+        return self.kernel.active()
+
+    def events(self) -> Subscription:
+        """An async iterator over the events from now on; it ends when the session closes."""
+        return self.bus.subscribe()
+
+
+def definition(tool: Tool, format: Format) -> dict[str, Any]:
+    """One tool's definition for a model API. Raises ConfigError for an unknown format."""
+    schema = dict(tool.input_schema)
+    if format == "anthropic":
+        return {"name": tool.name, "description": tool.description, "input_schema": schema}
+    if format == "openai":
+        function = {"name": tool.name, "description": tool.description, "parameters": schema}
+        return {"type": "function", "function": function}
+    if format == "mcp":
+        body: dict[str, Any] = {"name": tool.name, "description": tool.description, "inputSchema": schema}
+        if tool.output_schema is not None and tool.output_schema.get("type") == "object":
+            body["outputSchema"] = dict(tool.output_schema)
+        body["annotations"] = {"readOnlyHint": tool.read_only, "idempotentHint": tool.idempotent}
+        return body
+    raise ConfigError("invalid_option", f"format {format!r:.40} is unknown; use anthropic, openai or mcp.")
+
+
+def _denied(result: ToolResult) -> ProgramResult:
+    """The call of the program itself was refused: the same account, with nothing in it."""
+    info = result.error or ErrorInfo("tool_failed", "the program gave no account of itself")
+    error = ProgramError(info.code, info.message, info.category, info.retryable, info.details, kind="denied")
+    return ProgramResult(
+        NAME, result.output, 1, metadata=result.metadata, error=error, status="failed", truncated=result.truncated
+    )
+
+
+def _check(name: str, value: object, kind: type) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise ConfigError(
+            "invalid_option", f"{name} must be a {kind.__name__} or None; a {type(value).__name__} was given."
+        )

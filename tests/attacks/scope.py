@@ -1,0 +1,61 @@
+"""What this suite does not run yet, and where its verdict departs from the corpus: two short tables, with reasons.
+
+A case that cannot do what its title says proves nothing, so it is listed as not run and never counted as passed. When a
+tool arrives, its row goes; a test fails while a row speaks of a tool that exists.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from tests.attacks.cases import Case
+
+__all__ = ["NEEDS", "NOT_BUILT", "SETTLED", "Settled", "as_settled", "missing_tools"]
+
+# Family or case id -> the built-in tools without which it cannot be carried out.
+NEEDS: Final[dict[str, frozenset[str]]] = {
+    "bash-policy": frozenset({"bash"}),
+    "generate-object": frozenset({"generate_object"}),
+    "http-body": frozenset({"web_fetch"}),
+    "ssrf": frozenset({"web_fetch"}),
+    "al-04": frozenset({"batch"}),
+    "al-17": frozenset({"task"}),
+    "as-11": frozenset({"bash"}),
+    "as-12": frozenset({"batch"}),
+    "se-05": frozenset({"web_fetch"}),
+    "se-09": frozenset({"bash"}),
+    "sf-20": frozenset({"web_search"}),
+}
+
+
+NOT_BUILT: Final = frozenset[str]().union(*NEEDS.values())
+
+
+class Settled(NamedTuple):
+    """An expectation that the design settles in another way than the corpus' author foresaw."""
+
+    reason: str
+    alternative: dict[str, Any]
+
+
+SETTLED: Final[dict[str, Settled]] = {
+    "rs-02": Settled(
+        "The design lets a BigInt cross as an exact JSON integer; the corpus knows only a refusal or its text.",
+        {"outcome": "ok", "result_equals": {"n": 10**30}},
+    ),
+}
+
+
+def missing_tools(case: Case, present: frozenset[str]) -> list[str]:
+    """The tools that the case needs and that do not exist, sorted; empty if it can run."""
+    needed = NEEDS.get(case.family, frozenset()) | NEEDS.get(case.id, frozenset())
+    return sorted(needed - present)
+
+
+def as_settled(case: Case) -> dict[str, Any]:
+    """The expectations of the case; where the design settled it, its answer stands in place of the corpus' choices."""
+    settled = SETTLED.get(case.id)
+    if settled is None:
+        return case.expect
+    kept = {key: value for key, value in case.expect.items() if key not in {"any_of", *settled.alternative}}
+    return {**kept, **settled.alternative}
