@@ -1,37 +1,34 @@
-"""Session: one workspace, one set of tools, one kernel. The composition root for Python users: it wires and decides
-nothing.
+"""Session: one workspace, one set of tools, one kernel; the face of ptc for Python users. It decides nothing.
 
 Everything a session does goes through its kernel. The helpers (`read_file`, `grep`, ...) are calls by the host and are
 trusted: permission and approval, which guard against a model, are skipped, and nothing else is. `governed_tool` and
 `program(..., governed=True)` apply the full gate.
+
+What a session is made of is imported in its constructor and not here, after the VM process was started: both take some
+50 ms, and so they take them at the same time.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, Self
-
-import anyio
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from ptc.errors import ConfigError, SessionClosed
-from ptc.events import EventBus, Subscription
-from ptc.kernel.approval import Approver
-from ptc.kernel.artifacts import ArtifactStore
-from ptc.kernel.budget import Budget
-from ptc.kernel.hooks import Hook
-from ptc.kernel.invoke import Kernel
-from ptc.kernel.permission import Policy
-from ptc.limits import Limits, clamp, parse_limits
-from ptc.program.tool import NAME, Programs
-from ptc.registry import Registry
+from ptc.limits import Limits, parse_limits
 from ptc.results import CallRecord, ErrorInfo, ProgramError, ProgramResult, ToolResult
-from ptc.tooling import Tool
-from ptc.tools import builtin_tools
 from ptc.values import show
-from ptc.vm.pool import Pool, VmPool
-from ptc.workspace.base import Workspace
-from ptc.workspace.local import LocalWorkspace
+from ptc.vm.process import acquire_zygote, release_zygote
+
+if TYPE_CHECKING:
+    from ptc.events import Subscription
+    from ptc.kernel.approval import Approver
+    from ptc.kernel.budget import Budget
+    from ptc.kernel.hooks import Hook
+    from ptc.kernel.permission import Policy
+    from ptc.tooling import Tool
+    from ptc.vm.pool import Pool
+    from ptc.workspace.base import Workspace
 
 __all__ = ["Session", "definition"]
 
@@ -55,7 +52,7 @@ class Session:
     warm        VM processes kept ready; 2
     pool        where guests come from; None means hardened child processes, `ptc.testing.InProcessPool` is for tests
 
-    Raises ConfigError for anything that cannot be used, before anything is started.
+    Raises ConfigError for anything that cannot be used; nothing is left running then.
     """
 
     def __init__(
@@ -73,46 +70,36 @@ class Session:
         warm: int = 2,
         pool: Pool | None = None,
     ) -> None:
-        _check("policy", policy, Policy)
-        _check("budget", budget, Budget)
-        if approver is not None and not callable(approver):
-            raise ConfigError("invalid_option", "approver must be a function of one ApprovalRequest, or None.")
-        if type(warm) is not int or not 0 <= warm <= 64:
-            raise ConfigError("invalid_option", f"warm must be an integer from 0 to 64; {warm!r:.40} was given.")
-        base = parse_limits(limits, Limits())
-        most = None if ceilings is None else parse_limits(ceilings, Limits())
-        self._owns_workspace = not isinstance(workspace, Workspace)
-        self.workspace: Workspace = workspace if isinstance(workspace, Workspace) else LocalWorkspace(workspace)
-        self.bus = EventBus()
-        self._pool: Pool = VmPool(warm) if pool is None else pool
-        self._programs = Programs(self._pool, self.bus, limits=clamp(base, most)[0], ceilings=most)
-        artifacts = ArtifactStore()
-        policy = policy or Policy()
+        self._closed = True
+        zygote = acquire_zygote() if pool is None else None
         try:
-            self.registry = Registry(builtin_tools(artifact_reader=artifacts.get, hidden=policy.denied_paths("read")))
-            self.registry.add(self._programs.tool())
-            for tool in tools:
-                self.registry.add(tool)
-            self.kernel = Kernel(
-                self.registry,
-                self.workspace,
+            from ptc.wiring import wire  # imported while the VM process starts, see above
+
+            self._parts = wire(
+                workspace,
                 policy=policy,
                 approver=approver,
                 hooks=hooks,
                 budget=budget,
-                events=self.bus,
+                limits=limits,
+                ceilings=ceilings,
                 secrets=secrets,
-                artifacts=artifacts,
+                tools=tools,
+                warm=warm,
+                pool=pool,
+                zygote=zygote,
             )
         except BaseException:
-            self._close_workspace()
+            if zygote is not None:
+                release_zygote(zygote)
             raise
-        self._programs.kernel = self.kernel
+        self.workspace, self.registry, self.kernel = self._parts.workspace, self._parts.registry, self._parts.kernel
+        self._programs = self._parts.programs
         self._closed = False
 
     async def __aenter__(self) -> Self:
         self._open()
-        self._pool.start()
+        self._parts.pool.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -127,17 +114,7 @@ class Session:
         if self._closed:
             return
         self._closed = True
-        with anyio.CancelScope(shield=True):
-            await self._programs.close()
-            await self._pool.close()
-            self.kernel.close()
-            self.bus.close()
-            self._close_workspace()
-
-    def _close_workspace(self) -> None:
-        close = getattr(self.workspace, "close", None)
-        if self._owns_workspace and close is not None:
-            close()
+        await self._parts.close()
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
@@ -181,7 +158,7 @@ class Session:
         if limits is not None:
             args["limits"] = {name: value for name, value in asked.as_dict().items() if value is not None}
         cap = max(HOST_CAP_BYTES, asked.value_bytes, asked.max_output_bytes)
-        result = await self._call(NAME, args, governed=governed, cap_bytes=cap)
+        result = await self._call("program", args, governed=governed, cap_bytes=cap)
         return result if isinstance(result, ProgramResult) else _denied(result)
 
     async def tool(self, name: str, args: Mapping[str, Any] | None = None) -> ToolResult:
@@ -284,7 +261,7 @@ class Session:
 
     def events(self) -> Subscription:
         """An async iterator over the events from now on; it ends when the session closes."""
-        return self.bus.subscribe()
+        return self._parts.bus.subscribe()
 
 
 def definition(tool: Tool, format: Format) -> dict[str, Any]:
@@ -309,12 +286,5 @@ def _denied(result: ToolResult) -> ProgramResult:
     info = result.error or ErrorInfo("tool_failed", "the program gave no account of itself")
     error = ProgramError(info.code, info.message, info.category, info.retryable, info.details, kind="denied")
     return ProgramResult(
-        NAME, result.output, 1, metadata=result.metadata, error=error, status="failed", truncated=result.truncated
+        "program", result.output, 1, metadata=result.metadata, error=error, status="failed", truncated=result.truncated
     )
-
-
-def _check(name: str, value: object, kind: type) -> None:
-    if value is not None and not isinstance(value, kind):
-        raise ConfigError(
-            "invalid_option", f"{name} must be a {kind.__name__} or None; a {type(value).__name__} was given."
-        )

@@ -84,7 +84,7 @@ class Method:
     pick: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tool:
     """A tool and everything the kernel needs to know about it.
 
@@ -108,6 +108,7 @@ class Tool:
     orchestrates   makes nested calls; takes no queue slot while it waits for them, and may not call itself
     source         who brought it, for messages about clashes
     validator      replaces the schema check: args -> args, raising ToolError; `@tool` sets it
+    absent_codes   argument -> code of the refusal when nothing is wrong but that it is missing
     """
 
     name: str
@@ -129,12 +130,13 @@ class Tool:
     orchestrates: bool = False
     source: str = "the host"
     validator: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    absent_codes: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not _is_name(self.name):
             raise ConfigError(
                 "invalid_tool",
-                f"tool name {self.name!r:.80} is no name: a letter or `_`, then up to 127 of letters, digits, `_.-`.",
+                f"tool name {self.name!r:.80} is not usable: a letter or `_`, then at most 127 letters, digits, `_.-`.",
             )
         if not callable(self.run):
             raise ConfigError("invalid_tool", f"tool {self.name}: run must be an async function (context, args).")

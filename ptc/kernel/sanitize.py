@@ -182,7 +182,7 @@ class Sanitize:
             result = await next(call)
         except ToolError as error:
             raise self._clean_exception(error) from None
-        return self._clean(result)
+        return result if call.clean else self._clean(result)
 
     def _clean(self, result: ToolResult) -> ToolResult:
         text, json_ = self._sanitizer.text, self._sanitizer.json

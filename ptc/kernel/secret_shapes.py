@@ -75,6 +75,8 @@ _TRIGGERS: Final = tuple(
 )
 
 
+# From this length on one pass of an expression is faster than a search for each trigger.
+LONG: Final = 32 * 1024
 # No shape matches less; the shortest is a URL with a password, `://:abc@`.
 SHORTEST: Final = 8
 
@@ -88,10 +90,23 @@ def _compiled() -> Any:
     return re2.compile("|".join(f"(?:{shape})" for shape, _ in _SHAPES).encode(), options)
 
 
+@lru_cache(maxsize=1)
+def _any_trigger() -> Any:
+    import re2  # loaded only for a long text
+
+    options = re2.Options()
+    options.log_errors = False
+    options.encoding = re2.Options.Encoding.LATIN1
+    triggers = [re2.escape(trigger) for _, row in _SHAPES for trigger in row]
+    return re2.compile("|".join(triggers).encode(), options)
+
+
 def may_hold_key(text: str) -> bool:
     """True if `text` holds a trigger: a necessary condition for a match, cheap to test."""
     if len(text) < SHORTEST:
         return False
+    if len(text) > LONG:
+        return _any_trigger().search(text.encode("utf-8", "surrogatepass")) is not None
     for mark, triggers in _TRIGGERS:
         if mark in text:
             for trigger in triggers:

@@ -54,6 +54,9 @@ class Validate:
         else:
             problems = self._validator(tool).validate(call.args)
             if problems:
+                for name, code in tool.absent_codes.items():
+                    if name not in call.args and len(problems) == 1:
+                        raise _absent(tool, name, code)
                 raise refuse_arguments(tool.name, tool.input_schema, problems)
         return await next(call)
 
@@ -69,6 +72,15 @@ class Validate:
             del self._compiled[next(iter(self._compiled))]
         self._compiled[id(tool)] = (tool, validator)
         return validator
+
+
+def _absent(tool: Tool, name: str, code: str) -> ToolError:
+    example = "'src/app.py'" if name == "path" else "'TODO'"
+    return ToolError(
+        code,
+        f"{tool.name}: {name} is missing; give it, for example {{{name!r}: {example}}}.",
+        details={"argument": name},
+    )
 
 
 def _closed(schema: Mapping[str, Any]) -> Mapping[str, Any]:

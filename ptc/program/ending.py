@@ -53,7 +53,7 @@ def finish(job: Job, ending: Ending) -> ProgramResult:
         value=value,
         calls=ending.records,
         logs=ending.logs,
-        warnings=[*job.surface.warnings, *ending.warnings],
+        warnings=[*job.notes, *ending.warnings],
         usage=Usage(
             calls=job.scope.used,
             cpu_ms=ending.cpu_ms,

@@ -26,20 +26,24 @@ def render(result: ProgramResult, cap_bytes: int, artifacts: ArtifactStore) -> N
     """Set `result.output`, at most `cap_bytes` bytes of UTF-8, and `truncated` and `artifact` if the value was cut."""
     head = _headline(result)
     body = _body(result)
-    text = f"{head}\n{_json(body)}"
-    if _size(text) > cap_bytes and "logs" in body:
-        body["logs"] = f"{len(result.logs)} console lines left out"
-        text = f"{head}\n{_json(body)}"
-    if _size(text) > cap_bytes and "calls" in body:
-        body["calls"] = f"{len(result.calls)} calls, not listed here"
-        text = f"{head}\n{_json(body)}"
-    if _size(text) > cap_bytes and result.error is None:
-        text = _cut_value(result, head, body, cap_bytes, artifacts)
-    if _size(text) > cap_bytes:
-        result.truncated = True
-        short = {"truncated": f"{_size(text):,} bytes do not fit max_output_bytes, {cap_bytes:,}"}
-        text = utf8_cut(f"{head}\n{_json(short)}", cap_bytes)
-    result.output = text
+    value = b"" if result.error is not None else dumps(result.value)
+    if len(value) <= cap_bytes and _fits(text := f"{head}\n{_json(body)}", cap_bytes):
+        result.output = text
+        return
+    for name, note in (("logs", f"{len(result.logs)} console lines"), ("calls", f"{len(result.calls)} calls")):
+        if name in body:
+            body[name] = f"{note}, not shown here"
+            if len(value) <= cap_bytes and _fits(text := f"{head}\n{_json(body)}", cap_bytes):
+                result.output = text
+                return
+    result.truncated = True
+    if value:
+        text = _cut_value(result, head, body, value, cap_bytes, artifacts)
+        if _fits(text, cap_bytes):
+            result.output = text
+            return
+    short = {"truncated": f"the account does not fit max_output_bytes, {cap_bytes:,}"}
+    result.output = utf8_cut(f"{head}\n{_json(short)}", cap_bytes)
 
 
 def _headline(result: ProgramResult) -> str:
@@ -101,27 +105,32 @@ def _logs(result: ProgramResult) -> list[str]:
     return shown
 
 
-def _cut_value(result: ProgramResult, head: str, body: dict[str, Any], cap_bytes: int, artifacts: ArtifactStore) -> str:
+def _cut_value(
+    result: ProgramResult, head: str, body: dict[str, Any], value: bytes, cap_bytes: int, artifacts: ArtifactStore
+) -> str:
     """The value as text, its head only: half a JSON value is no JSON, so it stands as a string that says so."""
-    whole = dumps(result.value)
-    result.truncated = True
-    result.artifact = artifacts.put(whole, "program")
+    result.artifact = artifacts.put(value, "program")
     where = f"; the whole is at {result.artifact}, readable with read" if result.artifact else ""
-    body["truncated"] = f"the result has {len(whole):,} bytes of JSON, of which only the start is shown{where}"
+    body["truncated"] = f"the result has {len(value):,} bytes of JSON, of which only the start is shown{where}"
     body["result"] = ""
-    room = cap_bytes - _size(f"{head}\n{_json(body)}")
-    text = whole.decode()
-    shown = utf8_cut(text, max(0, room))
-    while shown and _size(f"{head}\n{_json({**body, 'result': shown})}") > cap_bytes:
-        over = _size(f"{head}\n{_json({**body, 'result': shown})}") - cap_bytes
+    shown = value[: max(0, cap_bytes - _size(f"{head}\n{_json(body)}"))].decode("utf-8", "ignore")
+    while True:
+        text = f"{head}\n{_json({**body, 'result': shown})}"
+        over = _size(text) - cap_bytes
+        if over <= 0 or not shown:
+            return text
+        # Quotes and escapes of the inner text double in the outer one, so at least half of what is over must go.
         shown = utf8_cut(shown, max(0, _size(shown) - max(over // 2, 1)))
-    return f"{head}\n{_json({**body, 'result': shown})}"
 
 
 def _json(body: dict[str, Any]) -> str:
     """JSON text that is valid UTF-8 and has no character that ends a line outside JSON."""
     text = dumps(body).decode()
     return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x7f", "\\u007f")
+
+
+def _fits(text: str, cap_bytes: int) -> bool:
+    return len(text) * 3 <= cap_bytes or _size(text) <= cap_bytes
 
 
 def _size(text: str) -> int:

@@ -49,12 +49,14 @@ WARNINGS_KEPT: Final = 100
 
 @dataclass(slots=True)
 class Job:
-    """One program, ready to run: all limits are final, `inputs` is JSON text, `call` is the program's own call."""
+    """One program, ready to run: all limits are final, `inputs` is JSON text, `notes` are the warnings of its
+    preparation, `call` is the program's own call."""
 
     id: str
     script: Script
     inputs: bytes
     surface: Surface
+    notes: list[Warning_]
     limits: Limits
     wall_ms: int
     kernel: Kernel
@@ -210,7 +212,8 @@ class Pump:
         self._channel.send(self._connection.send(START, payload))
 
     def _on_turn(self, turn: messages.Turn) -> None:
-        self._take_notes(turn.notes)
+        if turn.notes is not messages.NOTHING:
+            self._take_notes(turn.notes)
         for call_id, method, line in turn.held:
             self._held[call_id] = (method, line)
         for guest_call in turn.calls:
@@ -262,7 +265,8 @@ class Pump:
                 job.events.emit(Progress(self._at_ms(), job.id, clean(message), fraction))
         for code, message, path, number in notes.warnings:
             if len(ending.warnings) < WARNINGS_KEPT:
-                ending.warnings.append(Warning_(code, clean(message), path, number))
+                shown = None if path is None else clean(path)
+                ending.warnings.append(Warning_(code, clean(message), shown, number))
         self._flooded += notes.flooded
 
     # --- calls ---------------------------------------------------------------------------------------------------

@@ -53,7 +53,10 @@ def check_source(text: object, limits: Limits, name: str = "script") -> Script:
         raise ToolError("invalid_source", f"source must be text; a {type(text).__name__} was given.")
     if not text.strip():
         raise ToolError("invalid_source", f"{show(name)} is empty; write {SHAPE}")
-    size = len(text.encode("utf-8", "surrogatepass"))
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise ToolError("invalid_source", f"{show(name)} holds half a surrogate pair; it is no text.") from None
     if size > limits.source_bytes:
         raise ToolError(
             "invalid_source",
@@ -61,10 +64,8 @@ def check_source(text: object, limits: Limits, name: str = "script") -> Script:
             "Pass data as inputs, or read it with ctx.readFile.",
             details={"limit": "source_bytes", "value": limits.source_bytes, "size": size},
         )
-    if "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
-        raise ToolError(
-            "invalid_source", f"{show(name)} holds a NUL character or half a surrogate pair; it is no text."
-        )
+    if "\0" in text:
+        raise ToolError("invalid_source", f"{show(name)} holds a NUL character; it is no text.")
     return Script(text.removeprefix("\ufeff"), name)
 
 

@@ -84,6 +84,7 @@ class Programs:
         self.limits = limits
         self.ceilings = ceilings
         self._count = 0
+        self._last: Surface | None = None
         self._running: set[Pump] = set()
         self._ended = asyncio.Event()
         self._closing = False
@@ -138,6 +139,7 @@ class Programs:
         try:
             ending = await self._pump(job)
             result = finish(job, ending)
+            call.clean = True
             status, calls = result.status, len(result.calls)
             kind = getattr(result.error, "kind", None)
             return result
@@ -173,9 +175,8 @@ class Programs:
         inputs = _inputs(args.get("inputs"), limits)
         names, unknown = self._allowed(call, args.get("allowed_tools"))
         tools = [tool for tool in self.kernel.registry if tool.name in names]
-        surface = Surface(tools)
-        surface.warnings += unknown
-        surface.warnings += [Warning_("limit_clamped", note) for note in clamped]
+        surface = self._surface(tools)
+        notes = [*surface.warnings, *unknown, *(Warning_("limit_clamped", note) for note in clamped)]
         wall_ms = limits.wall_ms(with_task="task" in names)
         if call.deadline is not None:
             wall_ms = max(1, min(wall_ms, int((call.deadline - time.monotonic()) * 1000)))
@@ -186,7 +187,13 @@ class Programs:
             max_in_flight=limits.max_in_flight,
             epoch=time.monotonic(),
         )
-        return Job(program_id, script, inputs, surface, limits, wall_ms, self.kernel, call, scope, self._events)
+        return Job(program_id, script, inputs, surface, notes, limits, wall_ms, self.kernel, call, scope, self._events)
+
+    def _surface(self, tools: list[Tool]) -> Surface:
+        """The surface of these tools; the last one is kept, because a session's programs mostly have the same."""
+        if self._last is None or list(self._last.tools.values()) != tools:
+            self._last = Surface(tools)
+        return self._last
 
     async def _script(self, call: Call, args: Mapping[str, Any], limits: Limits) -> Script:
         source, path = args.get("source"), args.get("path")

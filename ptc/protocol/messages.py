@@ -7,8 +7,7 @@ Fields are named in full here and nowhere abbreviated on the wire, because turns
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ptc.errors import ProtocolError
 from ptc.values import dumps, loads, needs_bigint
@@ -29,11 +28,18 @@ MAX_ID: Final = 2**53
 MAX_NAME: Final = 512
 MAX_TEXT: Final = 70_000
 TROUBLES: Final = ("invalid_arguments", "arguments_too_large")
+READY_KEYS: Final = frozenset(("pid", "layers", "missing"))
+TURN_KEYS: Final = frozenset(("calls", "held", "wake", "notes"))
+DONE_KEYS: Final = frozenset(("usage", "end"))
+USAGE_KEYS: Final = frozenset(("cpu_ms", "peak_memory_bytes"))
+END_KEYS: Final = frozenset(("ok", "value", "error", "open", "held", "notes"))
+ERROR_KEYS: Final = frozenset(("kind", "name", "message", "stack", "line", "column", "code"))
+CALL_KEYS: Final = frozenset(("id", "method", "args", "line", "trouble"))
+NOTES_KEYS: Final = frozenset(("logs", "lost", "progress", "warnings", "flooded"))
 LEVELS: Final = ("debug", "info", "log", "warn", "error")
 
 
-@dataclass(frozen=True, slots=True)
-class GuestCall:
+class GuestCall(NamedTuple):
     """One call as the script made it. `args` is the list of positional arguments; `line` is None if unknown.
 
     trouble: (code, why) if the arguments could not cross, then `args` is empty; else None.
@@ -46,8 +52,7 @@ class GuestCall:
     trouble: tuple[str, str] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Notes:
+class Notes(NamedTuple):
     """What a turn or an end tells besides: console lines, progress, warnings and counts of what was dropped."""
 
     logs: list[tuple[str, str]]
@@ -57,8 +62,12 @@ class Notes:
     flooded: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+# Most turns have nothing to tell; one record stands for them all.
+SILENT: Final[dict[str, Any]] = {"logs": [], "lost": 0, "progress": [], "warnings": [], "flooded": 0}
+NOTHING: Final = Notes([], 0, [], [], 0)
+
+
+class Ready(NamedTuple):
     """The guest is built. `layers` are the isolation layers that are on; `engine` is for diagnostics."""
 
     pid: int
@@ -66,8 +75,7 @@ class Ready:
     missing: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """The guest is idle. `held` are calls that wait inside for the next turn; `wake_ms` is None without a timer."""
 
     calls: list[GuestCall]
@@ -76,8 +84,7 @@ class Turn:
     notes: Notes
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(NamedTuple):
     """The end. Exactly one of `value` (with `ok`) and `error` counts; `open` are ids that were never settled."""
 
     ok: bool
@@ -123,12 +130,12 @@ def encode_settle(now_ms: int, left_ms: int, calls_left: int, answers: list[byte
 
 
 def parse_ready(payload: bytes) -> Ready:
-    body = _object(payload, ("pid", "layers", "missing"))
+    body = _object(payload, READY_KEYS)
     return Ready(_integer(body["pid"], "pid"), _texts(body["layers"], "layers"), _texts(body["missing"], "missing"))
 
 
 def parse_turn(payload: bytes) -> Turn:
-    body = _object(payload, ("calls", "held", "wake", "notes"))
+    body = _object(payload, TURN_KEYS)
     wake = body["wake"]
     return Turn(
         [_call(item) for item in _list(body["calls"], "calls")],
@@ -139,9 +146,9 @@ def parse_turn(payload: bytes) -> Turn:
 
 
 def parse_done(payload: bytes) -> Done:
-    body = _object(payload, ("usage", "end"))
-    usage = _keys(body["usage"], ("cpu_ms", "peak_memory_bytes"), "usage")
-    end = _keys(body["end"], ("ok", "value", "error", "open", "held", "notes"), "end")
+    body = _object(payload, DONE_KEYS)
+    usage = _keys(body["usage"], USAGE_KEYS, "usage")
+    end = _keys(body["end"], END_KEYS, "end")
     if type(end["ok"]) is not bool:
         raise ProtocolError("field ok must be true or false")
     error = end["error"]
@@ -160,7 +167,7 @@ def parse_done(payload: bytes) -> Done:
 
 
 def _error(item: Any) -> dict[str, Any]:
-    body = _keys(item, ("kind", "name", "message", "stack", "line", "column", "code"), "error")
+    body = _keys(item, ERROR_KEYS, "error")
     body["kind"] = _text(body["kind"], "kind", 32)
     body["message"] = _text(body["message"], "message", MAX_TEXT)
     for name in ("name", "stack", "code"):
@@ -172,7 +179,7 @@ def _error(item: Any) -> dict[str, Any]:
 
 
 def _call(item: Any) -> GuestCall:
-    body = _keys(item, ("id", "method", "args", "line", "trouble"), "call")
+    body = _keys(item, CALL_KEYS, "call")
     trouble = body["trouble"]
     if trouble is not None:
         if type(trouble) is not list or len(trouble) != 2 or trouble[0] not in TROUBLES:
@@ -197,7 +204,9 @@ def _held(items: Any) -> list[tuple[int, str, int | None]]:
 
 
 def _notes(item: Any) -> Notes:
-    body = _keys(item, ("logs", "lost", "progress", "warnings", "flooded"), "notes")
+    if item == SILENT:
+        return NOTHING
+    body = _keys(item, NOTES_KEYS, "notes")
     logs = []
     for entry in _list(body["logs"], "logs"):
         if type(entry) is not list or len(entry) != 2 or entry[0] not in LEVELS or type(entry[1]) is not str:
@@ -218,7 +227,7 @@ def _notes(item: Any) -> Notes:
     return Notes(logs, _integer(body["lost"], "lost"), progress, warnings, _integer(body["flooded"], "flooded"))
 
 
-def _object(payload: bytes, keys: tuple[str, ...]) -> dict[str, Any]:
+def _object(payload: bytes, keys: frozenset[str]) -> dict[str, Any]:
     try:
         body = loads(payload)
     except (ValueError, RecursionError):
@@ -226,9 +235,9 @@ def _object(payload: bytes, keys: tuple[str, ...]) -> dict[str, Any]:
     return _keys(body, keys, "message")
 
 
-def _keys(item: Any, keys: tuple[str, ...], what: str) -> dict[str, Any]:
-    if type(item) is not dict or len(item) != len(keys) or any(key not in item for key in keys):
-        raise ProtocolError(f"a {what} must have exactly the keys {', '.join(keys)}")
+def _keys(item: Any, keys: frozenset[str], what: str) -> dict[str, Any]:
+    if type(item) is not dict or item.keys() != keys:
+        raise ProtocolError(f"a {what} must have exactly the keys {', '.join(sorted(keys))}")
     return item
 
 

@@ -62,6 +62,7 @@ def find_tool(hidden: Hidden | None = None) -> Tool:
         methods=(Method("find", ("pattern",), gives="data"),),
         subject="path",
         subject_kind="path",
+        absent_codes={"pattern": "pattern_required"},
         read_only=True,
         idempotent=True,
         timeout_ms=30_000,

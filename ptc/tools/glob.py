@@ -57,6 +57,7 @@ def glob_tool(hidden: Hidden | None = None) -> Tool:
         methods=(Method("glob", ("pattern",), gives="data"),),
         subject="path",
         subject_kind="path",
+        absent_codes={"pattern": "pattern_required"},
         read_only=True,
         idempotent=True,
         timeout_ms=30_000,

@@ -125,6 +125,7 @@ def grep_tool(hidden: Hidden | None = None) -> Tool:
         ),
         subject="path",
         subject_kind="path",
+        absent_codes={"pattern": "pattern_required"},
         read_only=True,
         idempotent=True,
         timeout_ms=30_000,

@@ -111,6 +111,7 @@ def read_tool(artifact_reader: ArtifactReader | None = None) -> Tool:
         ),
         subject="path",
         subject_kind="path",
+        absent_codes={"path": "workspace_path_required"},
         read_only=True,
         idempotent=True,
         timeout_ms=30_000,

@@ -62,6 +62,7 @@ def write_tool() -> Tool:
         aliases={"file_path": "path"},
         subject="path",
         subject_kind="path",
+        absent_codes={"path": "workspace_path_required"},
         writes=True,
         timeout_ms=30_000,
         source="built-in",

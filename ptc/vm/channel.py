@@ -15,7 +15,7 @@ from ptc.vm.process import Child
 
 __all__ = ["Channel", "SocketChannel"]
 
-CHUNK = 256 * 1024
+CHUNK = 64 * 1024  # a larger buffer would be mapped and unmapped for every read
 
 
 class Channel(Protocol):

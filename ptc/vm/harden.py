@@ -138,7 +138,7 @@ class Lockdown:
 
     def bound_program(self, memory_bytes: int, cpu_ms: int) -> None:
         """The fences that depend on the program: address space and CPU seconds, a little above the engine's own."""
-        cpu = cpu_ms // 1000 + 2
+        cpu = cpu_ms // 1000 + 3
         bounds = [(resource.RLIMIT_CPU, cpu, cpu + 1)]
         if self.linux:
             most = memory_bytes + ADDRESS_SPACE_SLACK

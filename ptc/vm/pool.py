@@ -18,6 +18,8 @@ from ptc.vm.process import Child, Zygote, acquire_zygote, release_zygote
 
 __all__ = ["Pool", "VmPool"]
 
+REFILL_AFTER_S = 0.005
+
 
 class Pool(Protocol):
     """Where programs get their guests from."""
@@ -43,16 +45,18 @@ class VmPool:
     """Children for one session on one event loop.
 
     warm: children kept ready, 0 or more (default 2). max_running: children that may serve at once (default 64).
+    zygote: one use of the zygote, acquired by the caller and given back by `close`; None: acquired on first use.
     """
 
-    def __init__(self, warm: int = 2, max_running: int = 64) -> None:
+    def __init__(self, warm: int = 2, max_running: int = 64, *, zygote: Zygote | None = None) -> None:
         self._warm = warm
         self._max_running = max_running
         self._running = 0
         self._idle: deque[Child] = deque()
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._closed = False
-        self._zygote: Zygote | None = None
+        self._zygote = zygote
+        self._refill_due = False
 
     def start(self) -> None:
         if not self._closed:
@@ -73,7 +77,7 @@ class VmPool:
         except BaseException:
             self._give_slot()
             raise
-        self._refill()
+        self._refill_soon()
         return channel
 
     async def _wait_for_slot(self) -> None:
@@ -89,6 +93,9 @@ class VmPool:
     def release(self, channel: Channel) -> None:
         channel.close()
         self._give_slot()
+        if not self._closed:
+            # After the caller has gone on with the result.
+            asyncio.get_running_loop().call_soon(self._refill_late)
 
     def _give_slot(self) -> None:
         while self._waiters:
@@ -102,6 +109,18 @@ class VmPool:
         if self._zygote is None:
             self._zygote = acquire_zygote()
         return self._zygote.fork()
+
+    def _refill_soon(self) -> None:
+        """Fork the successor when the program just started has ended or has run for a while: the fork would compete
+        with its first milliseconds, which are all that most programs need."""
+        if not self._refill_due and len(self._idle) < self._warm:
+            self._refill_due = True
+            asyncio.get_running_loop().call_later(REFILL_AFTER_S, self._refill_late)
+
+    def _refill_late(self) -> None:
+        self._refill_due = False
+        if not self._closed:
+            self._refill()
 
     def _refill(self) -> None:
         while len(self._idle) < self._warm:

@@ -143,8 +143,8 @@ def nested(depth: int) -> Any:
 @pytest.mark.parametrize(
     ("value", "word"),
     [
-        ("x" * 1_100_000, "bytes as JSON"),
-        (["x" * 100] * 11_000, "bytes as JSON"),
+        ("x" * 4_300_000, "bytes as JSON"),
+        (["x" * 100] * 43_000, "bytes as JSON"),
         ([0] * 200_001, "more values"),
         (nested(101), "nested deeper"),
         (nested(50_000), "nested deeper"),

@@ -213,7 +213,7 @@ async def test_a_stopped_guest_is_ended_by_the_clock() -> None:
                 os.kill(self.pid, signal.SIGSTOP)
                 super().send(data)
 
-        pool = s._pool
+        pool = s._parts.pool
         assert isinstance(pool, VmPool)
         plain = pool.acquire
 

@@ -1,0 +1,118 @@
+"""The composition root: what a session is made of, and the order in which it is taken apart."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import anyio
+
+from ptc.errors import ConfigError
+from ptc.events import EventBus
+from ptc.kernel.approval import Approver
+from ptc.kernel.artifacts import ArtifactStore
+from ptc.kernel.budget import Budget
+from ptc.kernel.hooks import Hook
+from ptc.kernel.invoke import Kernel
+from ptc.kernel.permission import Policy
+from ptc.limits import Limits, clamp, parse_limits
+from ptc.program.tool import Programs
+from ptc.registry import Registry
+from ptc.tooling import Tool
+from ptc.tools import builtin_tools
+from ptc.vm.pool import Pool, VmPool
+from ptc.vm.process import Zygote
+from ptc.workspace.base import Workspace
+from ptc.workspace.local import LocalWorkspace
+
+__all__ = ["Parts", "wire"]
+
+MAX_WARM = 64
+
+
+class Parts(NamedTuple):
+    """What a session is made of. `owned` is the workspace if the session opened it, else None."""
+
+    workspace: Workspace
+    owned: LocalWorkspace | None
+    bus: EventBus
+    pool: Pool
+    programs: Programs
+    registry: Registry
+    kernel: Kernel
+
+    async def close(self) -> None:
+        """Cancel what runs, end the VM processes, close what was opened. Finishes even in a cancelled task."""
+        with anyio.CancelScope(shield=True):
+            await self.programs.close()
+            await self.pool.close()
+            self.kernel.close()
+            self.bus.close()
+            if self.owned is not None:
+                self.owned.close()
+
+
+def wire(
+    workspace: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Workspace,
+    *,
+    policy: Policy | None,
+    approver: Approver | None,
+    hooks: Iterable[Hook | Callable[..., Any]],
+    budget: Budget | None,
+    limits: Limits | Mapping[str, Any] | None,
+    ceilings: Limits | Mapping[str, Any] | None,
+    secrets: Iterable[str],
+    tools: Iterable[Tool],
+    warm: int,
+    pool: Pool | None,
+    zygote: Zygote | None,
+) -> Parts:
+    """The parts of a session; the arguments are those of `Session`. Exactly one of `pool` and `zygote` is given.
+
+    Raises ConfigError for anything that cannot be used; what was opened is closed then, `zygote` is the caller's.
+    """
+    _check("policy", policy, Policy)
+    _check("budget", budget, Budget)
+    if approver is not None and not callable(approver):
+        raise ConfigError("invalid_option", "approver must be a function of one ApprovalRequest, or None.")
+    if type(warm) is not int or not 0 <= warm <= MAX_WARM:
+        raise ConfigError("invalid_option", f"warm must be an integer from 0 to {MAX_WARM}; {warm!r:.40} was given.")
+    base = parse_limits(limits, Limits())
+    most = None if ceilings is None else parse_limits(ceilings, Limits())
+    owned = None if isinstance(workspace, Workspace) else LocalWorkspace(workspace)
+    opened: Workspace = owned if owned is not None else workspace  # type: ignore[assignment]
+    try:
+        bus = EventBus()
+        guests: Pool = VmPool(warm, zygote=zygote) if pool is None else pool
+        programs = Programs(guests, bus, limits=clamp(base, most)[0], ceilings=most)
+        artifacts = ArtifactStore()
+        rules = policy or Policy()
+        registry = Registry(builtin_tools(artifact_reader=artifacts.get, hidden=rules.denied_paths("read")))
+        registry.add(programs.tool())
+        for tool in tools:
+            registry.add(tool)
+        kernel = Kernel(
+            registry,
+            opened,
+            policy=rules,
+            approver=approver,
+            hooks=hooks,
+            budget=budget,
+            events=bus,
+            secrets=secrets,
+            artifacts=artifacts,
+        )
+        programs.kernel = kernel
+    except BaseException:
+        if owned is not None:
+            owned.close()
+        raise
+    return Parts(opened, owned, bus, guests, programs, registry, kernel)
+
+
+def _check(name: str, value: object, kind: type) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise ConfigError(
+            "invalid_option", f"{name} must be a {kind.__name__} or None; a {type(value).__name__} was given."
+        )
