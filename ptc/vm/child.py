@@ -17,7 +17,7 @@ import socket
 
 from ptc.errors import ProtocolError
 from ptc.protocol.codec import encode_frame
-from ptc.protocol.machine import DONE, READY, START, Connection
+from ptc.protocol.machine import DONE, READY, SETTLE, START, Connection
 from ptc.vm.guest import Guest, load_prelude
 from ptc.vm.harden import Lockdown
 from ptc.vm.wire import Wire
@@ -28,12 +28,29 @@ STATUSES_KEPT = 4096
 # From the host comes the script with its inputs, or results: both bounded by the host's own limits.
 MAX_HOST_FRAME = 1024**3
 TEST_SOURCE = "export default () => new Date(0).getHours() + [3, 1, 2].sort().join() + Math.random()"
+REHEARSAL = "export default async (ctx, inputs) => { console.log('x'); return [await ctx.read('a', {limit: 1})] }"
+REHEARSED_ANSWER = b'{"now":1,"left":1,"calls_left":0,"settled":[[1,1,{"text":"x"}]]}'
+METHODS = [
+    "read",
+    "readFile",
+    "ls",
+    "glob",
+    "find",
+    "grep",
+    "matches",
+    "write",
+    "edit",
+    "patch",
+    "bash",
+    "git",
+    "webFetch",
+]
 TEST_LIMITS = {
     "memory_bytes": 16 * 1024**2,
     "stack_bytes": 256 * 1024,
     "cpu_ms": 1000,
     "log_bytes": 100,
-    "max_tool_calls": 0,
+    "max_tool_calls": 1,
     "args_bytes": 100,
     "value_bytes": 1000,
     "max_nodes": 100,
@@ -106,7 +123,7 @@ class Nursery:
         if pid == 0:
             try:
                 self._lockdown.apply()
-                kind, body = self._guest.start(_test_start(), self._lockdown.bound_program)
+                kind, body = self._guest.start(_test_start(TEST_SOURCE), self._lockdown.bound_program)
                 os._exit(0 if kind == DONE and b'"ok":true' in body else 71)
             finally:
                 os._exit(72)
@@ -119,15 +136,18 @@ class Nursery:
             self._self_test()
 
     def _rehearse(self) -> None:
-        """Touch, while idle, the memory that the first moments of a program will write to: every page of it is copied at
-        the first write after a fork, and 200 such copies take longer than the smallest program itself. A second VM,
-        which is thrown away with this process, plays one through."""
+        """Touch, while idle, the memory that the first moments of a program will write to: every page of it is copied
+        at the first write after a fork, and 200 such copies take longer than the smallest program itself. A second VM,
+        which is thrown away with this process, plays one through: a start, a call, an answer and the end."""
         self._guest.warm()
-        if self._rehearsal is not None:
-            connection = Connection(host=False, max_frame=MAX_HOST_FRAME)
-            connection.send(READY, b"{}")
-            for _, payload in connection.receive(encode_frame(START, _test_start())):
-                connection.send(*self._rehearsal.start(payload))
+        if self._rehearsal is None:
+            return
+        connection = Connection(host=False, max_frame=MAX_HOST_FRAME)
+        connection.send(READY, b"{}")
+        for frame in (encode_frame(START, _test_start(REHEARSAL)), encode_frame(SETTLE, REHEARSED_ANSWER)):
+            for kind, payload in connection.receive(frame):
+                said = self._rehearsal.start(payload) if kind == START else self._rehearsal.settle(kind, payload)
+                connection.send(*said)
 
     def _live(self, fd: int) -> None:
         _keep_only(fd, self._lockdown.landlock_fd)
@@ -188,7 +208,15 @@ def _descriptor(ancillary: list[tuple[int, int, bytes]]) -> int:
     os._exit(74)
 
 
-def _test_start() -> bytes:
-    world = {"methods": [], "tools": [], "seed": [1, 2, 3, 4], "now": 0, "left": 1000, "inputs": "{}", "big": False}
+def _test_start(source: str) -> bytes:
+    world = {
+        "methods": METHODS,
+        "tools": METHODS,
+        "seed": [1, 2, 3, 4],
+        "now": 0,
+        "left": 1000,
+        "inputs": "{}",
+        "big": False,
+    }
     setup = json.dumps({"limits": TEST_LIMITS, **world})
-    return json.dumps({"source": TEST_SOURCE, "limits": TEST_LIMITS, "setup": setup}).encode()
+    return json.dumps({"source": source, "limits": TEST_LIMITS, "setup": setup}).encode()

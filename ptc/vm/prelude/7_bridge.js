@@ -115,18 +115,27 @@ for (const name of ['then', 'catch', 'finally', 'toJSON', 'constructor', 'protot
   probes[name] = true;
 }
 
-// An unknown name gives a function too: calling it reaches the host, which refuses it, records the attempt and names
-// the nearest tool. `in` and Object.keys tell what is really there.
-const open = (known, make) =>
-  new Proxy(ObjectFreeze(known), {
+// A frozen object whose members are made when they are first asked for: a program uses two or three of them, and has to
+// wait for all that are made at its start. An unknown name gives a function too: calling it reaches the host, which
+// refuses it, records the attempt and names the nearest tool. `in` and Object.keys tell what is really there.
+const unmade = () => undefined;
+const open = (names, make) => {
+  const target = ObjectCreate(null);
+  for (let i = 0; i < names.length; i++) {
+    ObjectDefineProperty(target, names[i], { __proto__: null, get: unmade, enumerable: true, configurable: false });
+  }
+  const made = table();
+  return new Proxy(ObjectFreeze(target), {
     __proto__: null,
-    get(target, name) {
+    get(_, name) {
       if (typeof name !== 'string') return undefined;
-      const own = ObjectGetOwnPropertyDescriptor(target, name);
-      if (own !== undefined) return own.value;
-      return probes[name] ? undefined : make(name);
+      if (made[name] !== undefined) return made[name];
+      if (probes[name] && ObjectGetOwnPropertyDescriptor(target, name) === undefined) return undefined;
+      made[name] = make(name);
+      return made[name];
     },
   });
+};
 
 const direct = (name) => method(name, (...args) => call(name, args));
 const envelope = (name) => method(`tools.${name}`, (args) => call('tool', [name, args]));
@@ -184,27 +193,33 @@ const liveLimits = () => {
   return ObjectFreeze(view);
 };
 
-let ctx;
-const buildContext = (methods, tools) => {
-  const known = ObjectCreate(null);
-  for (let i = 0; i < methods.length; i++) known[methods[i]] = direct(methods[i]);
-  const byName = ObjectCreate(null);
-  for (let i = 0; i < tools.length; i++) byName[tools[i]] = envelope(tools[i]);
-  known.tool = method('tool', (...args) => call('tool', args));
-  known.tools = open(byName, envelope);
-  known.mcp = open(ObjectCreate(null), (server) =>
-    open(ObjectCreate(null), (name) => method(`mcp.${server}.${name}`, (...args) => call(`mcp__${server}__${name}`, args))),
-  );
-  known.parallel = method('parallel', parallel);
-  known.sleep = method('sleep', (ms) => new NativePromise((resolve) => addTimer(() => resolve(), ms, [], false)));
-  known.log = method('log', (...args) => write('log', args));
-  known.progress = method('progress', (message, fraction = null) => {
+const builtIn = table();
+builtIn.tool = () => method('tool', (...args) => call('tool', args));
+builtIn.parallel = () => method('parallel', parallel);
+builtIn.sleep = () => method('sleep', (ms) => new NativePromise((resolve) => addTimer(() => resolve(), ms, [], false)));
+builtIn.log = () => method('log', (...args) => write('log', args));
+builtIn.progress = () =>
+  method('progress', (message, fraction = null) => {
     if (progressCount >= 100) return;
     const part = typeof fraction === 'number' && fraction === fraction ? fraction : null;
     progress[progressCount++] = jsonList(slice(preview(message, 500), 0, 500), part);
   });
-  known.limits = liveLimits();
-  return open(known, direct);
+builtIn.limits = liveLimits;
+builtIn.mcp = () =>
+  open([], (server) =>
+    open([], (name) => method(`mcp.${server}.${name}`, (...args) => call(`mcp__${server}__${name}`, args))),
+  );
+
+let ctx;
+const buildContext = (methods, tools) => {
+  const own = ['tool', 'tools', 'mcp', 'parallel', 'sleep', 'log', 'progress', 'limits'];
+  const names = list();
+  for (let i = 0; i < methods.length; i++) names[i] = methods[i];
+  for (let i = 0; i < own.length; i++) names[methods.length + i] = own[i];
+  return open(names, (name) => {
+    if (name === 'tools') return open(tools, envelope);
+    return builtIn[name] === undefined ? direct(name) : builtIn[name]();
+  });
 };
 
 const exact = (key, value, context) => {
