@@ -241,6 +241,10 @@ class Kernel:
         caller's."""
         self._host.close()
 
+    def now_ms(self) -> float:
+        """Milliseconds since the session began, as in events."""
+        return (time.monotonic() - self.epoch) * 1000
+
     def active(self) -> list[CallRecord]:
         """The records of the calls that are running or waiting now, oldest first."""
         return list(self._trace.running.values())

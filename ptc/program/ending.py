@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from ptc.codes import code_facts
 from ptc.limits import Limits
+from ptc.program.ledger import Ending, Job
 from ptc.program.render import render
-from ptc.program.runner import Ending, Job
 from ptc.program.source import entry_hint, reference_hint, syntax_hint
 from ptc.results import ProgramError, ProgramResult, ProgramStatus, Usage
 from ptc.values import utf8_cut

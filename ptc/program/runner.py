@@ -17,25 +17,19 @@ import asyncio
 import secrets
 import time
 from collections import deque
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
 from ptc.errors import ProtocolError, ToolError
-from ptc.events import Console, EventBus, Progress
-from ptc.kernel.call import Call, Scope
-from ptc.kernel.invoke import Kernel
-from ptc.limits import Limits
-from ptc.program.source import Script
-from ptc.program.surface import Bound, Surface, answer
+from ptc.kernel.call import Call
+from ptc.program.ledger import Ending, Job, Ledger
+from ptc.program.surface import Bound, answer
 from ptc.protocol import messages
 from ptc.protocol.machine import DONE, READY, SETTLE, SETTLE_BIG, START, TURN, Connection
-from ptc.results import CallRecord, LogLine, Warning_
-from ptc.values import utf8_cut
 from ptc.vm.channel import Channel
 
-__all__ = ["Ending", "Job", "Pump"]
+__all__ = ["Pump"]
 
 MIB: Final = 1024**2
 TURN_BYTES: Final = 4 * MIB
@@ -43,42 +37,6 @@ READY_FRAME: Final = 64 * 1024
 TASKS_PER_SLOT: Final = 4
 SETTLE_S: Final = 0.3
 CANCEL_S: Final = 0.4
-RECORDS_KEPT: Final = 10_000
-WARNINGS_KEPT: Final = 100
-
-
-@dataclass(slots=True)
-class Job:
-    """One program, ready to run: all limits are final, `inputs` is JSON text, `notes` are the warnings of its
-    preparation, `call` is the program's own call."""
-
-    id: str
-    script: Script
-    inputs: bytes
-    surface: Surface
-    notes: list[Warning_]
-    limits: Limits
-    wall_ms: int
-    kernel: Kernel
-    call: Call
-    scope: Scope
-    events: EventBus
-
-
-@dataclass(slots=True)
-class Ending:
-    """How a program ended, before it is put into words. `kind` None means that `value` counts."""
-
-    kind: str | None = None
-    value: Any = None
-    error: dict[str, Any] = field(default_factory=dict)
-    records: list[CallRecord] = field(default_factory=list)
-    logs: list[LogLine] = field(default_factory=list)
-    warnings: list[Warning_] = field(default_factory=list)
-    cpu_ms: float | None = None
-    peak_memory_bytes: int | None = None
-    wall_ms: float = 0.0
-    started: bool = False
 
 
 class Pump:
@@ -90,7 +48,8 @@ class Pump:
         self._loop = asyncio.get_running_loop()
         self._connection = Connection(host=True, max_frame=READY_FRAME)
         self._ended: asyncio.Future[None] = self._loop.create_future()
-        self._ending = Ending()
+        self._ledger = Ledger(job)
+        self._ending = self._ledger.ending
         self._begun = time.monotonic()
         self._wall_start_ms = int(time.time() * 1000)
         self._now_ms = self._wall_start_ms
@@ -103,12 +62,8 @@ class Pump:
         self._calls: dict[int, Call] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._backlog: deque[tuple[messages.GuestCall, Bound]] = deque()
-        self._held: dict[int, tuple[str, int | None]] = {}
         self._answers: list[bytes] = []
         self._max_tasks = job.limits.max_in_flight * TASKS_PER_SLOT
-        self._flooded = 0
-        self._logs_lost = 0
-        self._log_bytes = 0
 
     @property
     def started(self) -> bool:
@@ -170,7 +125,7 @@ class Pump:
             for call_id, task in left.items():
                 if not task.done():
                     self._job.kernel.leave_behind(self._calls[call_id], task)
-        self._account()
+        self._ledger.close([(c.id, bound.tool, c.line) for c, bound in self._backlog])
 
     # --- from the guest ------------------------------------------------------------------------------------------
 
@@ -213,17 +168,13 @@ class Pump:
 
     def _on_turn(self, turn: messages.Turn) -> None:
         if turn.notes is not messages.NOTHING:
-            self._take_notes(turn.notes)
-        for call_id, method, line in turn.held:
-            self._held[call_id] = (method, line)
+            self._ledger.take_notes(turn.notes)
+        self._ledger.hold(turn.held)
         for guest_call in turn.calls:
             if guest_call.id <= self._last_id:
                 raise ProtocolError(f"call {guest_call.id} came after call {self._last_id}; ids must rise")
             self._last_id = guest_call.id
-            self._held.pop(guest_call.id, None)
             self._backlog.append((guest_call, self._job.surface.bind(guest_call.method, guest_call.args)))
-        if len(self._held) > 2 * self._job.limits.max_tool_calls + 256:
-            raise ProtocolError("more calls are held than the program can have made")
         self._fill()
         if turn.wake_ms is not None:
             self._set_wake(turn.wake_ms)
@@ -234,9 +185,8 @@ class Pump:
 
     def _on_done(self, done: messages.Done) -> None:
         ending = self._ending
-        self._take_notes(done.notes)
-        for call_id, method, line in done.held:
-            self._held[call_id] = (method, line)
+        self._ledger.take_notes(done.notes)
+        self._ledger.hold(done.held)
         ending.cpu_ms = done.cpu_ms
         if self._channel.pid:  # a guest in this process can only tell the peak of the whole
             ending.peak_memory_bytes = done.peak_memory_bytes
@@ -247,28 +197,6 @@ class Pump:
             ending.error = done.error or {}
             self._end(str(ending.error.get("kind")))
 
-    def _take_notes(self, notes: messages.Notes) -> None:
-        ending, job = self._ending, self._job
-        clean = job.kernel.sanitizer.text
-        self._logs_lost += notes.logs_lost
-        for level, text in notes.logs:
-            self._log_bytes += len(text.encode("utf-8", "surrogatepass"))
-            if self._log_bytes > job.limits.log_bytes:
-                self._logs_lost += 1
-                continue
-            line = LogLine(level, clean(text))  # type: ignore[arg-type]
-            ending.logs.append(line)
-            if job.events.active:
-                job.events.emit(Console(self._at_ms(), job.id, line.level, line.text))
-        if job.events.active:
-            for message, fraction in notes.progress:
-                job.events.emit(Progress(self._at_ms(), job.id, clean(message), fraction))
-        for code, message, path, number in notes.warnings:
-            if len(ending.warnings) < WARNINGS_KEPT:
-                shown = None if path is None else clean(path)
-                ending.warnings.append(Warning_(code, clean(message), shown, number))
-        self._flooded += notes.flooded
-
     # --- calls ---------------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
@@ -276,6 +204,7 @@ class Pump:
             guest_call, bound = self._backlog.popleft()
             call = self._open(guest_call, bound)
             self._calls[guest_call.id] = call
+            self._ledger.enter(guest_call.id, call.record)
             self._tasks[guest_call.id] = self._loop.create_task(self._make(guest_call.id, call, bound))
 
     def _open(self, guest_call: messages.GuestCall, bound: Bound) -> Call:
@@ -301,22 +230,14 @@ class Pump:
 
     async def _make(self, call_id: int, call: Call, bound: Bound) -> None:
         result = await self._job.kernel.run(call)
-        if result.truncated and len(self._ending.warnings) < WARNINGS_KEPT:
-            facts = result.metadata.get("truncation") or {}
-            missing = facts.get("total_bytes", 0) - facts.get("shown_bytes", 0)
-            text = (
-                f"the result of {call.name} was cut; {missing:,} bytes are missing"
-                if facts
-                else (f"the result of {call.name} is not all there is")
-            )
-            self._ending.warnings.append(Warning_("result_truncated", text, result.artifact, call.record.line))
+        self._ledger.note_result(result, call.record)
         admitted = call.record.state != "refused"
         try:
             encoded = answer(call_id, bound, result, admitted=admitted)
         except ValueError as error:
             failure = ToolError("invalid_result", f"{call.name} gave a value that is not JSON: {error!s:.200}")
             encoded = answer(call_id, bound, type(result).failure(call.name, failure), admitted=False)
-        del self._tasks[call_id]
+        del self._tasks[call_id], self._calls[call_id]
         self._answers.append(encoded)
         self._fill()
         if not self._tasks:
@@ -359,43 +280,3 @@ class Pump:
 
     def _left_ms(self) -> int:
         return max(0, self._job.wall_ms - int((time.monotonic() - self._begun) * 1000))
-
-    def _at_ms(self) -> float:
-        return (time.monotonic() - self._job.kernel.epoch) * 1000
-
-    # --- the account ---------------------------------------------------------------------------------------------
-
-    def _account(self) -> None:
-        """Every call made, each with its state (promise P4), in the order in which the script made them."""
-        ending, job = self._ending, self._job
-        records = {call_id: call.record for call_id, call in self._calls.items()}
-        waiting: list[tuple[int, str, int | None]] = [(c.id, b.tool, c.line) for c, b in self._backlog]
-        waiting += [(call_id, method, line) for call_id, (method, line) in self._held.items()]
-        for call_id, name, line in waiting:
-            records[call_id] = CallRecord(
-                f"{job.id}.{call_id}",
-                utf8_cut(name, 128),
-                None,
-                "never_started",
-                "nested",
-                ending.wall_ms,
-                line=line,
-                parent=job.call.id,
-            )
-        ending.records = [records[call_id] for call_id in sorted(records)][:RECORDS_KEPT]
-        if len(records) > RECORDS_KEPT:
-            self._warn("calls_left_out", f"{len(records) - RECORDS_KEPT:,} further calls are not listed")
-        if self._flooded:
-            self._warn(
-                "call_flood",
-                f"{self._flooded:,} further calls were refused inside the VM: the program attempted far more than its "
-                f"limit of {job.limits.max_tool_calls:,} (max_tool_calls)",
-            )
-        if self._logs_lost:
-            self._warn(
-                "logs_truncated",
-                f"{self._logs_lost:,} console lines were dropped; log_bytes is {job.limits.log_bytes:,}",
-            )
-
-    def _warn(self, code: str, message: str) -> None:
-        self._ending.warnings.append(Warning_(code, message))

@@ -20,7 +20,8 @@ from ptc.kernel.invoke import Kernel
 from ptc.limits import Limits, clamp, parse_limits
 from ptc.names import nearest
 from ptc.program.ending import finish
-from ptc.program.runner import Ending, Job, Pump
+from ptc.program.ledger import Ending, Job
+from ptc.program.runner import Pump
 from ptc.program.source import Script, check_source, load_script
 from ptc.program.surface import Surface
 from ptc.results import ProgramResult, Warning_
