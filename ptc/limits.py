@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ptc.errors import ConfigError
 
-__all__ = ["Limits", "clamp", "parse_limits"]
+__all__ = ["HIGHEST", "Limits", "clamp", "parse_limits"]
 
 TASK_TIMEOUT_MS: Final = 600_000
 PLAIN_TIMEOUT_MS: Final = 30_000
@@ -26,7 +26,7 @@ HARD_MAXIMUM: Final[dict[str, int]] = {
     "stack_bytes": 6 * 1024**2,
     "source_bytes": 8 * 1024**2,
     "inputs_bytes": 64 * 1024**2,
-    "max_tool_calls": 1_000_000,
+    "max_tool_calls": 100_000,
     "max_in_flight": 1_000,
     "args_bytes": 16 * 1024**2,
     "result_bytes": 64 * 1024**2,
@@ -109,6 +109,7 @@ class Limits:
         return {name: getattr(self, name) for name in LIMIT_NAMES}
 
 
+HIGHEST: Final = Limits(**HARD_MAXIMUM)
 LIMIT_NAMES: Final = tuple(field.name for field in fields(Limits))
 for _name in LIMIT_NAMES:
     _head, *_tail = _name.split("_")

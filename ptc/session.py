@@ -46,7 +46,7 @@ class Session:
     hooks       Hook records or plain functions that see calls before they run; they may block or rewrite them
     budget      a Budget that all calls of the session share; None means no limit
     limits      Limits, or a mapping of some of them, for programs that ask for nothing; None means the defaults
-    ceilings    Limits that no program can exceed; None means none
+    ceilings    Limits that no program can exceed, or a mapping of some of them (the others are unbounded); None: none
     secrets     values that must not leave the session in any result, event or record
     tools       further tools (made by `@tool` or `Tool(...)`)
     warm        VM processes kept ready; 2
@@ -143,9 +143,9 @@ class Session:
         """
         self._open()
         asked = parse_limits(limits, self._programs.limits)
-        if isinstance(allowed_tools, str):
+        if isinstance(allowed_tools, str) or not isinstance(allowed_tools, Iterable | None):
             raise ConfigError(
-                "invalid_option", f"allowed_tools is a list of names, such as [{show(allowed_tools, 40)}]."
+                "invalid_option", f"allowed_tools must be a list such as ['read']; {show(allowed_tools, 40)} was given."
             )
         args: dict[str, Any] = {
             "source": source,
@@ -156,7 +156,7 @@ class Session:
         }
         args = {name: value for name, value in args.items() if value is not None}
         if limits is not None:
-            args["limits"] = {name: value for name, value in asked.as_dict().items() if value is not None}
+            args["limits"] = asked.as_dict()
         cap = max(HOST_CAP_BYTES, asked.value_bytes, asked.max_output_bytes)
         result = await self._call("program", args, governed=governed, cap_bytes=cap)
         return result if isinstance(result, ProgramResult) else _denied(result)
@@ -168,7 +168,7 @@ class Session:
     async def governed_tool(self, name: str, args: Mapping[str, Any] | None = None) -> ToolResult:
         """Call a tool as if a model had chosen it: permission and approval apply, output is cut for a model."""
         self._open()
-        return await self.kernel.run(self.kernel.open(name, args or {}, origin="agent"))
+        return await self.kernel.run(self.kernel.open(name, {} if args is None else args, origin="agent"))
 
     async def _call(
         self,
@@ -179,7 +179,8 @@ class Session:
         cap_bytes: int = HOST_CAP_BYTES,
     ) -> ToolResult:
         self._open()
-        call = self.kernel.open(name, args or {}, origin="host", trusted=not governed, cap_bytes=cap_bytes)
+        given = {} if args is None else args
+        call = self.kernel.open(name, given, origin="host", trusted=not governed, cap_bytes=cap_bytes)
         return await self.kernel.run(call)
 
     async def read_file(self, path: str, *, offset: int | None = None, limit: int | None = None) -> str:
@@ -197,7 +198,8 @@ class Session:
 
     async def edit_file(self, path: str, edits: Sequence[Mapping[str, Any]]) -> ToolResult:
         """Replace texts in a file, all or none: `edits` is `[{"old": ..., "new": ...}]`."""
-        return await self._call("edit", {"path": path, "edits": [dict(edit) for edit in edits]})
+        given = [dict(edit) if isinstance(edit, Mapping) else edit for edit in edits]
+        return await self._call("edit", {"path": path, "edits": given})
 
     async def ls(self, path: str = ".") -> list[dict[str, Any]]:
         """Entries of a folder: `[{name, type, size, modified}]`. Raises ToolError."""

@@ -63,17 +63,20 @@ def dumps(value: Any) -> bytes:
     try:
         data = orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME)
         if b"null" in data:
-            _refuse_nan(value)
+            _refuse_foreign(value)
         return data
     except (orjson.JSONEncodeError, RecursionError):
         try:
-            return json.dumps(value, allow_nan=False, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+            text = json.dumps(value, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
         except (TypeError, RecursionError) as error:
             raise ValueError(str(error)) from None
+        _refuse_foreign(value)
+        return text.encode("ascii")
 
 
-def _refuse_nan(value: Any) -> None:
-    """orjson writes NaN and infinities as null; called only where a null was written."""
+def _refuse_foreign(value: Any) -> None:
+    """What one of the encoders would write as something else: NaN and infinities as null (orjson), and keys that are
+    not text as text (the standard library). Called only where that may have happened; `value` has no cycle then."""
     stack = [value]
     while stack:
         item = stack.pop()
@@ -81,6 +84,9 @@ def _refuse_nan(value: Any) -> None:
             if item - item != 0.0:
                 raise ValueError(f"{item!r} is not JSON")
         elif isinstance(item, dict):
+            for key in item:
+                if not isinstance(key, str):
+                    raise ValueError(f"keys are text; {key!r:.80} is a {type(key).__name__}")
             stack.extend(item.values())
         elif isinstance(item, (list, tuple)):
             stack.extend(item)

@@ -16,7 +16,7 @@ from ptc.kernel.budget import Budget
 from ptc.kernel.hooks import Hook
 from ptc.kernel.invoke import Kernel
 from ptc.kernel.permission import Policy
-from ptc.limits import Limits, clamp, parse_limits
+from ptc.limits import HIGHEST, Limits, clamp, parse_limits
 from ptc.program.tool import Programs
 from ptc.registry import Registry
 from ptc.tooling import Tool
@@ -74,12 +74,23 @@ def wire(
     """
     _check("policy", policy, Policy)
     _check("budget", budget, Budget)
+    _check_list("hooks", hooks, "[Hook('audit', post=log)]")
+    _check_list("secrets", secrets, "[os.environ['API_KEY']]")
+    _check_list("tools", tools, "[my_tool]")
     if approver is not None and not callable(approver):
         raise ConfigError("invalid_option", "approver must be a function of one ApprovalRequest, or None.")
     if type(warm) is not int or not 0 <= warm <= MAX_WARM:
         raise ConfigError("invalid_option", f"warm must be an integer from 0 to {MAX_WARM}; {warm!r:.40} was given.")
+    if pool is not None and not callable(getattr(pool, "acquire", None)):
+        raise ConfigError("invalid_option", f"pool must be a Pool or None; a {type(pool).__name__} was given.")
+    if not isinstance(workspace, (str, os.PathLike, Sequence, Workspace)):
+        raise ConfigError(
+            "invalid_workspace",
+            "workspace must be a folder, a list of folders or a Workspace, for example '.'; "
+            f"a {type(workspace).__name__} was given.",
+        )
     base = parse_limits(limits, Limits())
-    most = None if ceilings is None else parse_limits(ceilings, Limits())
+    most = None if ceilings is None else parse_limits(ceilings, HIGHEST)
     owned = None if isinstance(workspace, Workspace) else LocalWorkspace(workspace)
     opened: Workspace = owned if owned is not None else workspace  # type: ignore[assignment]
     try:
@@ -115,4 +126,11 @@ def _check(name: str, value: object, kind: type) -> None:
     if value is not None and not isinstance(value, kind):
         raise ConfigError(
             "invalid_option", f"{name} must be a {kind.__name__} or None; a {type(value).__name__} was given."
+        )
+
+
+def _check_list(name: str, value: object, example: str) -> None:
+    if not isinstance(value, Iterable):
+        raise ConfigError(
+            "invalid_option", f"{name} must be a list such as {example}; a {type(value).__name__} was given."
         )

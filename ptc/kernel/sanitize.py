@@ -186,6 +186,9 @@ class Sanitize:
 
     def _clean(self, result: ToolResult) -> ToolResult:
         text, json_ = self._sanitizer.text, self._sanitizer.json
+        bare = result.data is None and result.error is None and not result.metadata and not result.content
+        if bare and type(result) is ToolResult and text(result.output) is result.output:
+            return result
         cleaned: dict[str, Any] = {
             "output": text(result.output),
             "data": json_(result.data),

@@ -8,7 +8,6 @@ from ptc.codes import code_facts
 from ptc.limits import Limits
 from ptc.program.ledger import Ending, Job
 from ptc.program.render import render
-from ptc.program.source import entry_hint, reference_hint, syntax_hint
 from ptc.results import ProgramError, ProgramResult, ProgramStatus, Usage
 from ptc.values import utf8_cut
 
@@ -70,8 +69,6 @@ def finish(job: Job, ending: Ending) -> ProgramResult:
 def program_error(job: Job, ending: Ending) -> ProgramError:
     facts = ending.error
     kind = ending.kind if ending.kind in KINDS else "crashed"
-    if (kind == "stalled" or facts.get("message") == "threw null") and _heap_was_full(job, ending):
-        kind = "memory"
     clean = job.kernel.sanitizer.text
     raw = str(facts.get("message") or "")
     name = facts.get("name")
@@ -94,17 +91,11 @@ def program_error(job: Job, ending: Ending) -> ProgramError:
         kind=kind,
         line=facts.get("line"),
         column=facts.get("column"),
-        hint=_hint(kind, raw, name, job),
+        hint=_hint(kind, raw, name, facts, job),
         limit=limit,
         name=clean(name) if isinstance(name, str) else None,
         stack=_stack(clean(str(facts.get("stack") or "")), job.script.name),
     )
-
-
-def _heap_was_full(job: Job, ending: Ending) -> bool:
-    """Without memory left for an Error the engine throws null, or drops a job in silence; both look like something
-    that a script can do too, so the process is asked."""
-    return (ending.peak_memory_bytes or 0) > job.limits.memory_bytes * 3 // 4
 
 
 def _message(kind: str, raw: str, name: Any, job: Job) -> str:
@@ -126,25 +117,12 @@ def _message(kind: str, raw: str, name: Any, job: Job) -> str:
     return raw or "the program ended for an unknown reason"
 
 
-def _hint(kind: str, raw: str, name: Any, job: Job) -> str | None:
-    text = job.script.text
-    if kind == "syntax":
-        return syntax_hint(text, raw)
-    if kind == "entry":
-        return entry_hint(text, raw)
-    if kind == "script" and name == "ReferenceError":
-        return reference_hint(text, raw)
-    if kind == "stalled":
-        return "Every promise that is awaited must be settled by a ctx call or a timer; this one has neither."
-    if kind == "output":
-        return "Return less: a summary, counts, or the part that matters; write the rest to a file."
-    if kind == "timeout":
-        return "Make calls side by side with Promise.all or ctx.parallel, do less, or ask for a longer timeout_ms."
-    if kind == "memory":
-        return "Work through the data in pieces and keep only what is needed."
-    if kind == "cpu":
-        return "Let the tools search and filter; a script in an interpreter is slow at it."
-    return None
+def _hint(kind: str, raw: str, name: Any, facts: dict[str, Any], job: Job) -> str | None:
+    from ptc.program.hints import hint  # needed on the path of a failure only
+
+    line, column = facts.get("line"), facts.get("column")
+    place = (line, column) if isinstance(line, int) and isinstance(column, int) else None
+    return hint(kind, job.script.text, raw, name if isinstance(name, str) else None, place)
 
 
 def _stack(text: str, name: str) -> str | None:

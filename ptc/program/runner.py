@@ -35,6 +35,7 @@ MIB: Final = 1024**2
 TURN_BYTES: Final = 4 * MIB
 READY_FRAME: Final = 64 * 1024
 TASKS_PER_SLOT: Final = 4
+HELD_BYTES: Final = 1_300  # what a call that waits in the guest takes in a frame at most
 SETTLE_S: Final = 0.3
 CANCEL_S: Final = 0.4
 
@@ -111,6 +112,8 @@ class Pump:
                 handle.cancel()
         if ending.kind == "crashed" and not ending.error.get("message"):
             cause = await self._loop.run_in_executor(None, self._channel.cause_of_death)
+            if "SIGXCPU" in cause:  # the kernel's fence, for native loops that the engine's own limit does not reach
+                ending.kind = "cpu"
             ending.error["message"] = f"the VM process is gone: {cause}"
         ending.wall_ms = (time.monotonic() - self._begun) * 1000
         running = list(self._tasks.values())
@@ -150,7 +153,8 @@ class Pump:
     def _start(self) -> None:
         job, limits = self._job, self._job.limits
         largest = max(TURN_BYTES, limits.args_bytes, limits.value_bytes)
-        self._connection.reader.max_frame = MIB + 3 * largest + 6 * limits.log_bytes
+        held = HELD_BYTES * (2 * limits.max_tool_calls + 256)
+        self._connection.reader.max_frame = MIB + 3 * largest + 6 * limits.log_bytes + held
         numbers = {name: value for name, value in limits.as_dict().items() if value is not None}
         numbers["timeout_ms"] = job.wall_ms
         payload = messages.encode_start(

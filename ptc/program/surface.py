@@ -58,15 +58,20 @@ class Surface:
 
     def _assign(self, name: str, claims: list[tuple[Tool, Method]]) -> None:
         owner = [claim for claim in claims if claim[0].name == name]
+        others = " and ".join(sorted({claim[0].name for claim in claims} - {name}))
         if name in RESERVED:
             if owner:
                 self._warn(f"ctx.{name} is a method of ctx itself; the tool {name} is ctx.tools.{name}")
-            return
-        if len(claims) > 1 and not owner:
-            names = " and ".join(sorted({claim[0].name for claim in claims}))
-            self._warn(f"the tools {names} would both be ctx.{name}; use their exact names")
-            return
-        self._methods[name] = owner[0] if owner else claims[0]
+            if others:
+                self._warn(f"ctx.{name} is a method of ctx itself and none of {others}")
+        elif owner:
+            self._methods[name] = owner[0]
+            if others:
+                self._warn(f"ctx.{name} is the tool of exactly that name and no method of {others}")
+        elif len(claims) > 1:
+            self._warn(f"the tools {others} would both be ctx.{name}; use their exact names")
+        else:
+            self._methods[name] = claims[0]
 
     def _warn(self, text: str) -> None:
         self.warnings.append(Warning_("name_clash", text))
@@ -131,7 +136,7 @@ def _arguments(tool: Tool, method: Method, args: list[Any]) -> dict[str, Any]:
     for group in (positional, method.fixed):
         for name, value in group.items():
             if name in renamed and (group is positional or renamed[name] != value):
-                why = "is given by position" if group is positional else f"is always {show(repr(value), 40)} here"
+                why = "is given by position" if group is positional else f"is always {show(value, 40)} here"
                 raise ToolError(
                     "invalid_arguments",
                     f"ctx.{method.name}: argument {name} {why}; leave it out of the object, or use ctx.tool.",

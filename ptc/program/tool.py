@@ -33,13 +33,14 @@ from ptc.vm.pool import Pool
 __all__ = ["NAME", "Programs"]
 
 NAME: Final = "program"
+LANGUAGE: Final = "javascript"
 GUEST_TRIES: Final = 3
 
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
         "type": {"type": "string", "enum": ["script"], "description": "Always `script`; may be left out."},
-        "language": {"type": "string", "enum": ["javascript"], "default": "javascript"},
+        "language": {"type": "string", "default": "javascript", "description": "Only `javascript`."},
         "source": {"type": "string", "description": "The text of the script. Wins over path."},
         "path": {"type": "string", "description": "A script in the workspace, .js or .mjs."},
         "inputs": {"type": "object", "description": "Second argument of run. Default {}."},
@@ -171,6 +172,11 @@ class Programs:
     # --- preparation ---------------------------------------------------------------------------------------------
 
     async def _prepare(self, program_id: str, call: Call, args: Mapping[str, Any]) -> Job:
+        language = args.get("language", LANGUAGE)
+        if language != LANGUAGE:
+            raise ToolError(
+                "invalid_language", f"language {show(language, 40)} is not supported; write the script in {LANGUAGE}."
+            )
         limits, clamped = clamp(parse_limits(args.get("limits"), self.limits), self.ceilings)
         script = await self._script(call, args, limits)
         inputs = _inputs(args.get("inputs"), limits)

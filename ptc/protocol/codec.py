@@ -40,6 +40,12 @@ class FrameReader:
         if self._broken:
             raise ProtocolError("the peer broke the frame format earlier; nothing more is read from it")
         buffer = self._buffer
+        if (
+            not buffer
+            and len(data) > HEADER
+            and int.from_bytes(data[:HEADER], "big") == len(data) - HEADER <= self.max_frame
+        ):
+            return [(chr(data[HEADER]), data[HEADER + 1 :])]  # one whole frame, as nearly every read is
         buffer += data
         frames: list[tuple[str, bytes]] = []
         start = 0

@@ -36,6 +36,8 @@ END_KEYS: Final = frozenset(("ok", "value", "error", "open", "held", "notes"))
 ERROR_KEYS: Final = frozenset(("kind", "name", "message", "stack", "line", "column", "code"))
 CALL_KEYS: Final = frozenset(("id", "method", "args", "line", "trouble"))
 NOTES_KEYS: Final = frozenset(("logs", "lost", "progress", "warnings", "flooded"))
+# What a guest can know of its own end. That it was cancelled, timed out or denied only the host can say.
+KINDS: Final = ("syntax", "entry", "script", "cpu", "memory", "stack", "output", "stalled", "crashed")
 LEVELS: Final = ("debug", "info", "log", "warn", "error")
 
 
@@ -168,7 +170,8 @@ def parse_done(payload: bytes) -> Done:
 
 def _error(item: Any) -> dict[str, Any]:
     body = _keys(item, ERROR_KEYS, "error")
-    body["kind"] = _text(body["kind"], "kind", 32)
+    if body["kind"] not in KINDS:
+        raise ProtocolError(f"the kind of an error is one of {', '.join(KINDS)}")
     body["message"] = _text(body["message"], "message", MAX_TEXT)
     for name in ("name", "stack", "code"):
         if body[name] is not None:

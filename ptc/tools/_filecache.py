@@ -111,7 +111,8 @@ class FileCache:
         self._next: Pack | None = None
         self._bytes = 0
         self._search = 0
-        self._helper = ThreadPoolExecutor(max_workers=2, thread_name_prefix="ptc-search")
+        self._helper: ThreadPoolExecutor | None = None
+        self._searches = 0
         self.bytes_read = 0
 
     @property
@@ -120,15 +121,28 @@ class FileCache:
         return self._bytes
 
     def begin(self) -> int:
-        """Number a new search; what it uses is not pushed out by it. Far too many folders are forgotten here."""
+        """Number a new search; what it uses is not pushed out by it. Far too many folders are forgotten here.
+
+        Pair with `end`: the helping threads live as long as there is a search, and not with the session."""
         with self._lock:
             self._search += 1
+            self._searches += 1
+            if self._helper is None:
+                self._helper = ThreadPoolExecutor(max_workers=2, thread_name_prefix="ptc-search")
             if len(self._folders) > _MOST_FOLDERS:
                 self._folders.clear()
                 self._packs.clear()
                 self._open = None
                 self._bytes = 0
             return self._search
+
+    def end(self) -> None:
+        """A search has ended; the last one ends the helping threads."""
+        with self._lock:
+            self._searches -= 1
+            if self._searches == 0 and self._helper is not None:
+                self._helper.shutdown(wait=False)
+                self._helper = None
 
     @contextmanager
     def hold(self, cancelled: Callable[[], bool]) -> Iterator[None]:
@@ -142,7 +156,7 @@ class FileCache:
 
     def look_for(self, pack: Pack, literal: bytes) -> Future[frozenset[int] | None]:
         """`pack.holders(literal)`, worked out beside the caller if it takes long."""
-        if pack.used > _INLINE_BYTES:
+        if pack.used > _INLINE_BYTES and self._helper is not None:
             return self._helper.submit(pack.holders, literal)
         done: Future[frozenset[int] | None] = Future()
         done.set_result(pack.holders(literal))
@@ -263,7 +277,8 @@ class FileCache:
         """A pack with room for `size` more bytes."""
         pack = self._open
         if pack is not None and pack.used + size <= pack.region.size:
-            if self._next is None and pack.region.size == PACK_BYTES and pack.used * 2 > PACK_BYTES:
+            half_full = pack.region.size == PACK_BYTES and pack.used * 2 > PACK_BYTES
+            if self._next is None and half_full and self._helper is not None:
                 self._next = Pack(PACK_BYTES)
                 self._helper.submit(self._next.region.fetch)
             return pack

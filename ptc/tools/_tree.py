@@ -120,14 +120,17 @@ def candidates(
 
     looking: dict[Pack, Looking] = {}
     waiting: deque[tuple[list[_Files], dict[Pack, Looking]]] = deque()
-    while batch := next_batch():
-        if literal is not None:
-            looking = look(batch, looking)
-        waiting.append((batch, looking))
-        if len(waiting) > _BATCHES_AHEAD:
+    try:
+        while batch := next_batch():
+            if literal is not None:
+                looking = look(batch, looking)
+            waiting.append((batch, looking))
+            if len(waiting) > _BATCHES_AHEAD:
+                yield from judge(*waiting.popleft())
+        while waiting:
             yield from judge(*waiting.popleft())
-    while waiting:
-        yield from judge(*waiting.popleft())
+    finally:
+        cache.end()
 
 
 class _Files(NamedTuple):

@@ -144,7 +144,8 @@ class SocketChannel:
     def cause_of_death(self) -> str:
         code = self._child.exit_code()
         if code is None:
-            return "it could not be started" if self.pid is None else "its connection closed"
+            start = "it could not be started; run `ptc doctor`, or set PTC_DEBUG=1 to see what it prints"
+            return start if self.pid is None else "its connection closed"
         if code >= 0:
             return f"it exited with code {code}"
         import signal  # only for the name, on the failure path

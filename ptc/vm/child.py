@@ -95,7 +95,11 @@ class Nursery:
                 self._control.send(b"K")
 
     def _fork(self, fd: int) -> None:
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:
+            os.close(fd)  # the host sees that its guest has ended; this process and its other children go on
+            return
         if pid == 0:
             try:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -5,11 +5,11 @@ code runs in a hardened child process and, for tests, in this process. It moves 
 engine and parses none of it, except the small START record.
 
 Reasons for what looks odd, each measured against the binding (quickjs-ng 0.17):
-- the engine's time limit is re-armed at every entry, so what is left is set before entries and the job loop keeps the
-  total;
+- the engine's time limit is re-armed at every entry, so what is left is set before each turn and again whenever
+  some time has passed;
 - with a time limit set the engine cannot call Python, so nothing here is ever called from inside the VM;
-- an exception that reaches this file comes from the engine (interrupt, exhausted heap, syntax), never from the script:
-  the prelude converts those inside the VM, under the limit; the text `null` means that the heap was exhausted;
+- an exception that reaches this file comes from the engine (interrupt, exhausted heap, syntax): the prelude converts
+  those of the script inside the VM, under the limit; the text `null` means that the heap was exhausted;
 - a string is cut at NUL, so a source with NUL is refused by the host before it gets here.
 
 This file and what it imports run in the VM process: it must stay light (no dataclasses, no regular expressions).
@@ -33,8 +33,18 @@ __all__ = ["Guest", "load_prelude"]
 # More lines than any script can have; a frame beyond it belongs to the prelude.
 USER_LINES = 300_000
 ENTRY_SUFFIX = "\nexport{run as ptc$run}"
-SETUP, BEGIN, SETTLED, SETTLED_BIG, TAKE = range(5)
-JOBS_BETWEEN_CHECKS = 32
+SETUP, BEGIN, SETTLED, SETTLED_BIG, TAKE, CUT_SHORT = range(6)
+# What the prelude is given to tell what it knows of a script that the engine has ended.
+LAST_WORDS_S = 0.25
+LAST_WORDS_BYTES = 32 * 1024**2
+# What the prelude holds of the heap before the script begins.
+PRELUDE_BYTES = 512 * 1024
+# What the frames of Python below the engine may take of the process's stack.
+STACK_RESERVE = 256 * 1024
+# The engine re-arms its limit at every job, so what is left is set anew when this much time has passed.
+CHECK_EVERY_S = 0.005
+# A binding that cannot turn what it got into text or a value raises whatever Python has for that.
+ENGINE_ERRORS = (_quickjs.JSException, MemoryError, UnicodeError, SystemError, TypeError)
 NO_NOTES = {"logs": [], "lost": 0, "progress": [], "warnings": [], "flooded": 0}
 
 
@@ -67,6 +77,7 @@ class Guest:
         self._cpu_start = 0.0
         self._cpu_ms = 0
         self._memory_bytes = 0
+        self._peak_before = 0
         # CPU seconds that this process has spent on other things than the script; kept by whoever runs the guest.
         self.idle_s = 0.0
 
@@ -85,20 +96,20 @@ class Guest:
         self._cpu_ms = limits["cpu_ms"]
         if bound is not None:
             bound(self._memory_bytes, self._cpu_ms)
+        self._peak_before = _peak_bytes()
         self._cpu_start = time.process_time() - self.idle_s
         self._cpu_end = self._cpu_start + self._cpu_ms / 1000
         try:
             self._enter(SETUP, start["setup"])
             self._context.set_memory_limit(self._memory_bytes)
-            self._context.set_max_stack_size(limits["stack_bytes"])
+            self._context.set_max_stack_size(_stack_bytes(limits["stack_bytes"]))
             self._arm()
             self._load(start["source"])
+            self._arm()
             self._enter(BEGIN, "")
             return self._run()
-        except _quickjs.JSException as error:
-            return self._engine_end(str(error))
-        except MemoryError:
-            return self._engine_end("null")
+        except ENGINE_ERRORS as error:
+            return self._engine_end(error)
 
     def settle(self, kind: str, payload: bytes) -> tuple[str, bytes]:
         """Give the answers of a SETTLE payload to the script and run it until it is idle or ends."""
@@ -106,10 +117,8 @@ class Guest:
             self._arm()
             self._enter(SETTLED_BIG if kind == SETTLE_BIG else SETTLED, payload.decode("utf-8", "surrogatepass"))
             return self._run()
-        except _quickjs.JSException as error:
-            return self._engine_end(str(error))
-        except MemoryError:
-            return self._engine_end("null")
+        except ENGINE_ERRORS as error:
+            return self._engine_end(error)
 
     def _load(self, source: str) -> None:
         """Compile and evaluate the module. An unexported top-level `run` is exported by a line after the script's own;
@@ -123,14 +132,16 @@ class Guest:
 
     def _run(self) -> tuple[str, bytes]:
         job = self._context.execute_pending_job
+        clock = time.monotonic
+        checked = clock()
         while True:
-            count = 0
             while job():
-                count += 1
-                if count % JOBS_BETWEEN_CHECKS == 0:
+                if clock() - checked > CHECK_EVERY_S:
                     self._arm()
-            self._arm()
-            text = self._enter(TAKE, "")
+                    checked = clock()
+            if clock() - checked > CHECK_EVERY_S:
+                self._arm()
+            text = self._enter(TAKE, "full" if self._heap_was_full() else "")
             if text[0] == "P":
                 continue
             body = text[1:].encode("utf-8", "surrogatepass")
@@ -144,15 +155,23 @@ class Guest:
             raise _quickjs.JSException("InternalError: interrupted")
         self._context.set_time_limit(left)
 
-    def _usage(self) -> bytes:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-        cpu_ms = max(0.0, time.process_time() - self._cpu_start - self.idle_s) * 1000
-        return b'{"cpu_ms":%.3f,"peak_memory_bytes":%d}' % (cpu_ms, peak)
+    def _heap_was_full(self) -> bool:
+        """Without room for an Error the engine throws null, or drops a job in silence; a script can do what looks like
+        both, so the process is asked. False as long as there is doubt."""
+        return _peak_bytes() - self._peak_before > (self._memory_bytes - PRELUDE_BYTES) // 2
 
-    def _engine_end(self, text: str) -> tuple[str, bytes]:
+    def _usage(self) -> bytes:
+        cpu_ms = max(0.0, time.process_time() - self._cpu_start - self.idle_s) * 1000
+        return b'{"cpu_ms":%.3f,"peak_memory_bytes":%d}' % (cpu_ms, _peak_bytes())
+
+    def _engine_end(self, cause: Exception) -> tuple[str, bytes]:
+        """The DONE of a script that the engine ended."""
+        text = str(cause) if isinstance(cause, _quickjs.JSException) else "null"
         head, _, tail = text.partition("\n")
-        kind, message = "crashed", head
-        if head.endswith("interrupted"):
+        kind, message = "script", head
+        if not isinstance(cause, (_quickjs.JSException, MemoryError)):
+            kind, message = "crashed", f"the engine gave an exception that cannot be shown ({type(cause).__name__})"
+        elif head.endswith("interrupted"):
             kind, message = "cpu", "the CPU time limit passed"
         elif head == "null" or head.endswith("out of memory"):
             kind, message = "memory", "out of memory"
@@ -163,7 +182,7 @@ class Guest:
         elif "call stack" in head:
             kind, message = "stack", head
         line, column = _place(tail)
-        error = {
+        error: dict[str, object] = {
             "kind": kind,
             "name": None,
             "message": message[:4000],
@@ -172,8 +191,37 @@ class Guest:
             "column": column,
             "code": None,
         }
-        end: dict[str, object] = {"ok": False, "value": None, "error": error, "open": [], "held": [], "notes": NO_NOTES}
-        return DONE, b'{"usage":' + self._usage() + b',"end":' + json.dumps(end).encode() + b"}"
+        return DONE, b'{"usage":' + self._usage() + b',"end":' + self._last_words(error) + b"}"
+
+    def _last_words(self, error: dict[str, object]) -> bytes:
+        """The end with the console lines and calls of the turn that was cut short, or without them if the heap is in no
+        state to tell: the prelude may have been stopped in the middle of anything, so what it says is checked."""
+        try:
+            self._context.set_memory_limit(self._memory_bytes + LAST_WORDS_BYTES)
+            self._context.set_time_limit(LAST_WORDS_S)
+            told: bytes = self._enter(CUT_SHORT, json.dumps(error))[1:].encode()
+            json.loads(told)
+            return told
+        except (*ENGINE_ERRORS, ValueError):
+            end: dict[str, object] = {
+                "ok": False,
+                "value": None,
+                "error": error,
+                "open": [],
+                "held": [],
+                "notes": NO_NOTES,
+            }
+            return json.dumps(end).encode()
+
+
+def _peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _stack_bytes(asked: int) -> int:
+    """A bound above the stack that the process has would end deep recursion by a signal instead of an error."""
+    have, _ = resource.getrlimit(resource.RLIMIT_STACK)
+    return asked if have == resource.RLIM_INFINITY else min(asked, max(have - STACK_RESERVE, have // 2))
 
 
 def _place(text: str) -> tuple[int | None, int | None]:

@@ -51,7 +51,6 @@ CALLS = {
                   "readlinkat": 267, "statx": 332, "rseq": 334, "access": 21, "sysinfo": 99, "uname": 63},
         "memory": {"mmap": 9, "mprotect": 10},
         "prlimit64": 302,
-        "kill": ("tgkill", 234),
     },
     "aarch64": {
         "arch": 0xC000_00B7,
@@ -66,7 +65,6 @@ CALLS = {
                   "rseq": 293, "faccessat": 48, "sysinfo": 179, "uname": 160},
         "memory": {"mmap": 222, "mprotect": 226},
         "prlimit64": 261,
-        "kill": ("tgkill", 131),
     },
 }  # fmt: skip
 

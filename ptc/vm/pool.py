@@ -9,10 +9,11 @@ further programs wait in order.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from typing import Protocol
 
-from ptc.errors import SessionClosed
+from ptc.errors import SessionClosed, WorkerError
 from ptc.vm.channel import Channel, SocketChannel
 from ptc.vm.process import Child, Zygote, acquire_zygote, release_zygote
 
@@ -120,7 +121,8 @@ class VmPool:
     def _refill_late(self) -> None:
         self._refill_due = False
         if not self._closed:
-            self._refill()
+            with contextlib.suppress(WorkerError):  # whoever needs the child is told
+                self._refill()
 
     def _refill(self) -> None:
         while len(self._idle) < self._warm:

@@ -107,8 +107,9 @@ class Zygote:
                 "sandbox_unavailable",
                 "the engine is not installed: `pip install quickjs-ng` (and not the archived `quickjs`).",
             )
-        kind = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
-        ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
+        if not sys.executable:
+            raise WorkerError("sandbox_unavailable", "ptc starts a second Python, and sys.executable names none.")
+        ours, theirs = _pair(socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM)
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "zygote.py")
         try:
             self._process = subprocess.Popen(
@@ -132,12 +133,13 @@ class Zygote:
         """Ask for a new child, which builds itself ready meanwhile. Does not wait for it. A zygote that has died is
         replaced once."""
         for attempt in (1, 2):
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+            ours, theirs = _pair(socket.SOCK_STREAM)
+            control = self._control
             try:
                 rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))]
-                if self._control is None:
+                if control is None:
                     raise OSError("the zygote was closed")
-                self._control.sendmsg([b"F"], rights)
+                control.sendmsg([b"F"], rights)
             except OSError:
                 ours.close()
                 if attempt == 2:
@@ -146,8 +148,9 @@ class Zygote:
                         "the VM process does not start; run `ptc doctor`, or set PTC_DEBUG=1 to see what it prints.",
                     ) from None
                 with self._lock:
-                    self._stop()
-                    self._start()
+                    if self._control is control:  # else another thread has replaced it meanwhile
+                        self._stop()
+                        self._start()
                 continue
             finally:
                 theirs.close()
@@ -190,6 +193,17 @@ class Zygote:
         """End the zygote; children that run go on until their own sockets close."""
         with self._lock:
             self._stop()
+
+
+def _pair(kind: socket.SocketKind) -> tuple[socket.socket, socket.socket]:
+    try:
+        return socket.socketpair(socket.AF_UNIX, kind)
+    except OSError as error:
+        raise WorkerError(
+            "sandbox_unavailable",
+            f"no socket can be made for the VM process: {error.strerror}. Each running program needs two file "
+            "descriptors of the host (`ulimit -n`).",
+        ) from None
 
 
 _shared_lock = threading.Lock()

@@ -5,8 +5,8 @@ there is a second processor, and as long as answers come quickly, the child look
 SPIN_S at a time and SPIN_BUDGET_S in all. A host that is slow once is slept for until it has been quick again. The
 CPU time of looking is not the script's; `idle_s` tells it, so that it can be left out of the script's account.
 
-Runs in the VM process: it must stay light. Everything that needs more than read, write and poll is done at construction,
-before the process is locked down.
+Runs in the VM process: it must stay light. Everything that needs more than read, write and poll is done when it is
+made, before the process is locked down.
 """
 
 from __future__ import annotations

@@ -24,12 +24,15 @@ Everything here runs with an empty environment; it must stay light.
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import sys
 
 # The children inherit what is imported here; nothing is imported after the fork.
 PACKAGE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# The largest stack of a script that `ptc.limits` allows, and room for what stands below it.
+STACK_BYTES = 8 * 1024**2
 
 
 def main(engine: str, skip: str) -> None:
@@ -48,6 +51,20 @@ def main(engine: str, skip: str) -> None:
     Nursery(control, frozenset(name for name in skip.split(",") if name)).serve()
 
 
+def _disinherit() -> None:
+    """Undo what a host hands down and this process cannot live with: a child whose end is ignored or blocked is never
+    reaped, a blocked SIGXCPU makes the CPU limit blunt, and a script's recursion must meet the engine's bound before
+    the kernel's."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGXCPU):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    most = STACK_BYTES if hard == resource.RLIM_INFINITY else min(hard, STACK_BYTES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_STACK, (most, hard))
+
+
 def _load_engine(path: str) -> None:
     from importlib.machinery import ExtensionFileLoader, ModuleSpec  # used once
 
@@ -58,5 +75,5 @@ def _load_engine(path: str) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _disinherit()
     main(*sys.argv[1:])

@@ -144,3 +144,10 @@ def test_start_carries_the_world_of_the_script_as_text() -> None:
     assert (start["source"], start["limits"]) == ("src", {"cpu_ms": 1})
     assert json.loads(start["setup"])["inputs"] == '{"n":12345678901234567}'
     assert json.loads(start["setup"])["big"] is True
+
+
+@pytest.mark.parametrize("kind", ["cancelled", "timeout", "denied", "suspended", "", None, ["cpu"]])
+def test_a_guest_cannot_name_an_end_that_only_the_host_can_know(kind: Any) -> None:
+    end = {**END, "ok": False, "value": None, "error": {**ERROR, "kind": kind}}
+    with pytest.raises(ProtocolError):
+        parse_done(encoded({**DONE, "end": end}))

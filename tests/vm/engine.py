@@ -19,7 +19,7 @@ def prelude() -> str:
 
 
 class Script:
-    """One script on its own guest. `kind` and `body` are the last message; `end` is the body of a DONE."""
+    """One script on its own guest. `kind`, `raw` and `body` are the last message; `end` is the body of a DONE."""
 
     def __init__(
         self,
@@ -50,8 +50,8 @@ class Script:
         self._take(self.guest.start(json.dumps(start).encode()))
 
     def _take(self, message: tuple[str, bytes]) -> None:
-        self.kind, raw = message
-        self.body: dict[str, Any] = json.loads(raw)
+        self.kind, self.raw = message
+        self.body: dict[str, Any] = json.loads(self.raw)
 
     @property
     def calls(self) -> list[dict[str, Any]]:

@@ -34,6 +34,11 @@ def zygote() -> Iterator[Zygote]:
 
 def read_frame(child: Child) -> bytes:
     """The next frame's payload, or b"" at the end of the child."""
+    return read_message(child)[1]
+
+
+def read_message(child: Child) -> tuple[str, bytes]:
+    """The kind and payload of the next frame; both empty at the end of the child."""
     data = b""
     end = time.monotonic() + WAIT_S
     while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "big"):
@@ -41,9 +46,9 @@ def read_frame(child: Child) -> bytes:
         with contextlib.suppress(BlockingIOError):
             piece = child.sock.recv(65536)
             if not piece:
-                return b""
+                return "", b""
             data += piece
-    return data[5:]
+    return chr(data[4]), data[5:]
 
 
 def ready(zygote: Zygote) -> Child:

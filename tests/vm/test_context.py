@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ptc.protocol.messages import parse_turn
 from tests.vm.engine import failure, run
 
 
@@ -171,5 +172,33 @@ def test_limits_are_readable_and_live() -> None:
 
 def test_progress_and_log_reach_the_host_and_are_no_calls() -> None:
     script = run("ctx.progress('half', 0.5); ctx.progress('x', 7); ctx.log('note'); return 1")
-    assert script.notes["progress"] == [["half", 0.5], ["x", 7]]
+    assert script.notes["progress"] == [["half", 0.5], ["x", 1]]
     assert script.notes["logs"] == [["log", "note"]]
+
+
+def test_a_fraction_of_progress_is_between_none_and_all_or_unknown() -> None:
+    script = run("for (const part of [-Infinity, -1, 0.5, 1e300, NaN, 'x']) ctx.progress('p', part); return 1")
+    assert [part for _, part in script.notes["progress"]] == [0, 0, 0.5, 1, None, None]
+
+
+def test_a_method_that_the_engine_itself_calls_has_no_line_and_crosses() -> None:
+    """`.then(ctx.readFile)` has no frame of the script on its stack."""
+    script = run("return await Promise.resolve('a.txt').then(ctx.readFile)")
+    assert [(call["method"], call["args"], call["line"]) for call in script.calls] == [("readFile", ["a.txt"], None)]
+    assert script.settle((1, True, "text")).value == "text"
+
+
+def test_a_call_is_made_when_the_script_turns_stack_traces_off() -> None:
+    assert run("Error.stackTraceLimit = 0; await ctx.grep('x')").calls[0]["line"] is None
+
+
+@pytest.mark.parametrize("way", ["ctx[name]()", "ctx.mcp[name].x()", "ctx.mcp.x[name]()"])
+def test_a_name_of_any_length_is_cut_to_one_that_the_host_can_refuse(way: str) -> None:
+    script = run(f"const name = 'é'.repeat(100000); await {way}")
+    assert len(parse_turn(script.raw).calls[0].method) == 200
+
+
+def test_a_name_that_is_no_text_of_utf8_crosses() -> None:
+    script = run(r"await Promise.all([ctx['\ud800'](), ctx.tools['a\u0000b'](), ctx.tool('\udfff')])")
+    assert [call["method"] for call in script.calls] == ["\ud800", "tool", "tool"]
+    assert [call["args"] for call in script.calls] == [[], ["a\0b", None], ["\udfff"]]

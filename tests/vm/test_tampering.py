@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ptc.protocol.messages import parse_done
 from tests.vm.engine import failure, run
 
 TAMPERINGS = [
@@ -99,3 +100,60 @@ def test_whatever_is_thrown_becomes_plain_facts(thrown: str) -> None:
     assert error["kind"] == "script"
     assert len(error["message"]) <= 4_000
     assert error["code"] is None
+
+
+ESCAPES = [
+    "queueMicrotask(() => { throw BAD }); await null; await null;",
+    "new FinalizationRegistry(() => { throw BAD }).register({}, 1); await null; throw BAD;",
+    "return {get x() { throw new Proxy({}, {getPrototypeOf() { throw BAD }}) }};",
+    "return new Proxy([], {get(t, key) { return key === 'length' ? {valueOf() { throw BAD }} : 1 }});",
+    "Object.defineProperty(Array.prototype, 0, {set() { throw BAD }, configurable: true}); throw new Error('x');",
+    "setTimeout(() => { throw BAD }, 1); await ctx.sleep(9);",
+]
+
+
+@pytest.mark.promise("P3")
+@pytest.mark.parametrize("way", ESCAPES)
+def test_no_thrown_object_reaches_the_binding_which_would_run_its_methods_without_a_limit(way: str) -> None:
+    body = "class Bad { toString() { return 'SyntaxError: forged' } get stack() { return 'forged' } } const BAD = new Bad(); "
+    script = run(body + way)
+    if script.kind == "T":
+        script.settle(after_ms=10)
+    assert script.error["kind"] in ("script", "output")
+    assert "forged" not in script.error["message"]
+
+
+def test_a_reaction_whose_own_promise_class_throws_is_the_scripts_fault() -> None:
+    script = run(
+        "const p = Promise.resolve(1); p.constructor = {[Symbol.species]: class { constructor(f) {"
+        " f(() => { throw new Error('in a job') }, () => {}) } }}; p.then(() => 1); await null; await null; return 1"
+    )
+    assert (script.error["kind"], script.error["message"]) == ("script", "Error: in a job")
+
+
+def test_the_facts_of_a_failure_are_not_handed_to_a_setter() -> None:
+    script = run(
+        "Object.defineProperty(Array.prototype, 0, {set(value) { if (value && value.kind) value.kind = 'cancelled' },"
+        " configurable: true}); throw new TypeError('mine')"
+    )
+    assert (script.error["kind"], script.error["message"]) == ("script", "mine")
+
+
+def test_the_class_of_tool_errors_cannot_be_given_another_superclass() -> None:
+    script = run(
+        "let refused = 0; for (const change of [() => Object.setPrototypeOf(ToolError, function () { return Object.freeze({}) }),"
+        " () => { ToolError.prototype.name = 'x' }]) try { change() } catch { refused++ }"
+        " class Own extends ToolError { constructor() { super('own'); this.name = 'Own' } }"
+        " try { await ctx.grep('x') } catch (e) { return [refused, e instanceof ToolError, e.code, e.name, new Own().name] }"
+    )
+    assert script.settle((1, False, failure("denied"))).value == [1, True, "denied", "ToolError", "Own"]
+
+
+@pytest.mark.parametrize(
+    "place", ["<input>:0:1", "<input>:1:99999999999999999999", "<input>:99999999999:1", "<input>:-1:x", "<input>:1"]
+)
+def test_a_forged_stack_is_no_place_or_a_possible_one(place: str) -> None:
+    done = parse_done(run(f"const e = new Error('x'); e.stack = '    at f ({place})'; throw e").raw)
+    assert done.error is not None
+    assert done.error["line"] in (None, 1)
+    assert done.error["column"] in (None, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ptc.protocol.messages import parse_turn
 from tests.vm.engine import NOW, run
 
 GLOBALS = {
@@ -272,3 +273,50 @@ def test_console_text_over_its_budget_is_counted_not_kept() -> None:
 def test_small_parts_of_the_platform_work(expression: str, value: object) -> None:
     """Field reports: missing TextEncoder, atob, URL and the like cost models several turns each."""
     assert run(f"return {expression}").value == value
+
+
+@pytest.mark.parametrize("delay", ["Infinity", "1e300", "1e15", "Number.MAX_VALUE"])
+def test_a_delay_without_end_is_a_number_that_the_host_can_wait_for(delay: str) -> None:
+    turn = parse_turn(run(f"await ctx.sleep({delay})").raw)
+    assert turn.wake_ms == 2**31 - 1
+
+
+@pytest.mark.parametrize("delay", ["NaN", "-5", "-Infinity", "0", "undefined", "null", "'x'"])
+def test_a_delay_that_is_none_is_the_least_one(delay: str) -> None:
+    assert parse_turn(run(f"await ctx.sleep({delay})").raw).wake_ms == 1
+
+
+@pytest.mark.parametrize("delay", ["5n", "Symbol()", "{valueOf() { throw new TypeError('v') }}"])
+def test_a_delay_that_is_no_number_is_an_error_of_the_script(delay: str) -> None:
+    assert run(f"await ctx.sleep({delay})").error["name"] == "TypeError"
+
+
+def test_a_microtask_that_throws_ends_the_program_as_a_timer_does() -> None:
+    error = run("queueMicrotask(() => { null.x }); await null; await null; return 1").error
+    assert (error["kind"], error["name"], error["line"]) == ("script", "TypeError", 1)
+
+
+def test_microtasks_run_in_order_before_timers() -> None:
+    script = run(
+        "const seen = []; setTimeout(() => seen.push('t'), 1); queueMicrotask(() => seen.push('m'));"
+        " Promise.resolve().then(() => seen.push('p')); await ctx.sleep(5); return seen"
+    )
+    assert script.settle(after_ms=9).value == ["m", "p", "t"]
+
+
+@pytest.mark.promise("P6")
+def test_the_collector_cannot_be_observed() -> None:
+    script = run(
+        "const refs = [new WeakRef({a: 1})]; let called = 0; const r = new FinalizationRegistry(() => called++);"
+        " r.register({}, 1); for (let i = 0; i < 1000; i++) { const a = {}; a.a = a; r.register(a, 1) }"
+        " await ctx.grep('x'); return [refs[0].deref().a, called, r.unregister({})]"
+    )
+    assert script.settle((1, True, "x")).value == [1, 0, False]
+
+
+def test_the_console_shows_what_json_lacks() -> None:
+    """A model that logs a promise or NaN must see what it is, not null."""
+    script = run("console.log({n: NaN, f() {}, p: Promise.resolve(1)}, Promise.resolve(1), [Infinity])")
+    assert script.notes["logs"][0][1] == (
+        '{"n":<NaN>,"f":<a function>,"p":<a promise without await>} <a promise without await> [<Infinity>]'
+    )

@@ -23,6 +23,8 @@ class ToolError extends Error {
   }
 }
 define(ToolError.prototype, 'name', 'ToolError');
+// The bridge makes errors of this class: another superclass would be code of the script inside it.
+ObjectFreeze(ToolError);
 define(globalThis, 'ToolError', ToolError);
 
 // Scripts may set `this.name = ...` in their own error classes; a plainly frozen prototype would make that throw.
@@ -43,7 +45,7 @@ const seal = (prototype, key) => {
 };
 for (const prototype of [
   Error.prototype, EvalError.prototype, RangeError.prototype, ReferenceError.prototype, SyntaxError.prototype,
-  TypeError.prototype, URIError.prototype, InternalError.prototype, AggregateError.prototype,
+  TypeError.prototype, URIError.prototype, InternalError.prototype, AggregateError.prototype, ToolError.prototype,
 ]) {
   for (const key of ['name', 'message', 'toString']) if (Object.hasOwn(prototype, key)) seal(prototype, key);
   ObjectFreeze(prototype);
@@ -55,32 +57,31 @@ for (const key of ['prepareStackTrace']) {
 // Without its constructor no script can make the error by which the engine reports an exhausted heap.
 delete globalThis.InternalError;
 
-const digits = (text, at) => {
-  let value = 0;
-  let end = at;
-  for (; end < text.length; end++) {
-    const code = charCodeAt(text, end);
-    if (code < 48 || code > 57) break;
-    value = value * 10 + (code - 48);
-  }
-  return end === at ? null : { __proto__: null, value, end };
+// The number that stands in a text before this mark, if it can be one of a file: a script can write anything into a stack.
+const numberBefore = (text, at, mark) => {
+  const end = indexOf(text, mark, at);
+  const number = end < 0 || end - at > 9 ? NaN : +slice(text, at, end);
+  return number >= 1 && number === MathFloor(number) ? number : NaN;
+};
+
+// Where the first frame of the user's file begins to tell its line; -1 if no frame is one of the user's file.
+const placeAt = (stack) => {
+  let at = indexOf(stack, '<input>:');
+  while (at >= 0 && !(numberBefore(stack, at + 8, ':') <= USER_LINES)) at = indexOf(stack, '<input>:', at + 8);
+  return at < 0 ? -1 : at + 8;
 };
 
 // The first place in the user's file that a stack names: {line, column}, or null.
 const placeOf = (stack) => {
-  if (typeof stack !== 'string') return null;
-  for (let at = indexOf(stack, '<input>:'); at >= 0; at = indexOf(stack, '<input>:', at + 8)) {
-    const line = digits(stack, at + 8);
-    if (line === null || line.value > USER_LINES) continue;
-    const column = charCodeAt(stack, line.end) === 58 ? digits(stack, line.end + 1) : null;
-    return { __proto__: null, line: line.value, column: column === null ? null : column.value };
-  }
-  return null;
+  const at = typeof stack === 'string' ? placeAt(stack) : -1;
+  if (at < 0) return null;
+  const column = numberBefore(stack, indexOf(stack, ':', at) + 1, ')');
+  return { __proto__: null, line: numberBefore(stack, at, ':'), column: column === column ? column : null };
 };
 
 const lineOf = (stack) => {
-  const place = placeOf(stack);
-  return place === null ? null : place.line;
+  const at = typeof stack === 'string' ? placeAt(stack) : -1;
+  return at < 0 ? null : numberBefore(stack, at, ':');
 };
 
 // A stack without the frames of the prelude.
@@ -94,9 +95,7 @@ const userStack = (stack) => {
     let end = indexOf(text, '\n', from);
     if (end < 0) end = text.length;
     const frame = slice(text, from, end);
-    const at = indexOf(frame, '<input>:');
-    const line = at < 0 ? null : digits(frame, at + 8);
-    if (line !== null && line.value <= USER_LINES) kept[count++] = frame;
+    if (placeAt(frame) >= 0) kept[count++] = frame;
     from = end + 1;
   }
   return slice(join(kept, '\n'), 0, STACK_CAP);
@@ -122,10 +121,13 @@ const failure = (kind, message, name = null, stack = null, place = null, code = 
   code,
 });
 
+const THREW_NULL = 'threw null';
+
 // Whatever was thrown, as facts. Runs code of the script only through getters, under the time limit.
 const describe = (thrown) => {
   try {
-    if (thrown === null || (typeof thrown !== 'object' && typeof thrown !== 'function')) {
+    if (thrown === null) return failure('script', THREW_NULL);
+    if (typeof thrown !== 'object' && typeof thrown !== 'function') {
       const text = typeof thrown === 'symbol' ? 'a symbol' : StringOf(thrown);
       return failure('script', slice(`threw ${typeof thrown === 'string' ? 'the text ' : ''}${text}`, 0, MESSAGE_CAP));
     }

@@ -7,20 +7,28 @@
 
 // Fields are declared, so that assigning to them never reaches a setter that a script put on Object.prototype.
 class Crossing {
+  #made;
   code;
   message;
   constructor(code, message) {
     this.code = code;
     this.message = message;
   }
+
+  // instanceof would run the traps of a Proxy that the script has thrown.
+  static is(value) {
+    return typeof value === 'object' && value !== null && #made in value;
+  }
 }
 
 const BIGGEST = 10n ** 4300n;
 const EMPTY_TRAIL = '';
+const MAX_WARNINGS = 64;
 
 class Encoder {
   // root: how messages name the value; caps: bytes (of UTF-16 units, the host counts UTF-8 again), nodes, depth;
-  // warn(code, message, path); promises: Map of promise -> {done, value} for a returned value, else null.
+  // warn(code, message, path), or null to write what JSON lacks as a word, for people; promises: Map of promise -> {done, value}
+  // for a returned value, else null.
   root;
   left;
   maxBytes;
@@ -29,6 +37,7 @@ class Encoder {
   maxDepth;
   warn;
   promises;
+  told = 0;
   parts = list();
   count = 0;
   trail = list();
@@ -66,8 +75,13 @@ class Encoder {
   }
 
   lossy(what, depth) {
-    this.warn('value_dropped', `${what} has no JSON form and became null`, this.path(depth));
-    this.add('null');
+    this.tell('value_dropped', `${what} has no JSON form and became null`, depth);
+    this.add(this.warn === null ? `<${what}>` : 'null');
+  }
+
+  // Paths are costly to write; beyond what is kept they are only counted.
+  tell(code, message, depth) {
+    if (this.warn !== null) this.warn(code, message, ++this.told > MAX_WARNINGS ? null : this.path(depth));
   }
 
   quote(value) {
@@ -139,12 +153,13 @@ class Encoder {
       }
     }
     if (isArray) this.writeArray(value, depth);
-    else this.writeMembers(value, depth);
+    else if (special && inheritsFrom(value, ErrorPrototype)) this.writeError(value, this.keysOf(value, depth), depth);
+    else this.writeMembers(value, this.keysOf(value, depth), depth);
   }
 
   writeArray(value, depth) {
     this.add('[');
-    const length = this.get(value, 'length', depth);
+    const length = this.lengthOf(value, depth);
     for (let i = 0; i < length; i++) {
       if (i > 0) this.add(',');
       this.trail[depth] = i;
@@ -153,14 +168,24 @@ class Encoder {
     this.add(']');
   }
 
-  writeMembers(value, depth) {
-    let keys;
+  // The length of a Proxy around an array can be anything.
+  lengthOf(value, depth) {
     try {
-      keys = ObjectKeys(value);
+      return +value.length;
     } catch (error) {
       throw this.thrown(error, depth);
     }
-    if (inheritsFrom(value, ErrorPrototype)) return this.writeError(value, keys, depth);
+  }
+
+  keysOf(value, depth) {
+    try {
+      return ObjectKeys(value);
+    } catch (error) {
+      throw this.thrown(error, depth);
+    }
+  }
+
+  writeMembers(value, keys, depth) {
     this.add('{');
     let first = true;
     for (let i = 0; i < keys.length; i++) first = this.member(value, keys[i], depth, first);
@@ -199,8 +224,10 @@ class Encoder {
   }
 
   thrown(error, depth) {
-    if (error instanceof Crossing) return error;
-    return new Crossing('getter', `cannot be read at ${this.path(depth)}: ${slice(describe(error).message, 0, 300)}`);
+    if (Crossing.is(error)) return error;
+    const { kind, message } = describe(error);
+    if (kind === 'memory') return error;
+    return new Crossing('getter', `cannot be read at ${this.path(depth)}: ${slice(message, 0, 300)}`);
   }
 
   // Built-in kinds that JSON would drop or empty. True if the value was written.
@@ -271,7 +298,7 @@ class Encoder {
         members[count++] = member;
       });
     } catch (error) {
-      if (error instanceof Crossing) throw error;
+      if (Crossing.is(error)) throw error;
       return false;
     }
     this.add('[');
@@ -286,8 +313,8 @@ class Encoder {
 
   writePromise(value, depth) {
     if (this.promises === null) {
-      this.warn('missing_await', 'a promise was passed where a value belongs; put `await` before it', this.path(depth));
-      this.add('null');
+      this.tell('missing_await', 'a promise was passed where a value belongs; put `await` before it', depth);
+      this.add(this.warn === null ? '<a promise without await>' : 'null');
       return true;
     }
     const seen = mapGet(this.promises, value);
@@ -298,7 +325,7 @@ class Encoder {
       return true;
     }
     const end = seen.done ? (seen.ok ? 'it was awaited for you' : 'it rejected and became null') : 'it never settled and became null';
-    this.warn('missing_await', `the returned value holds a promise; put \`await\` before it (${end})`, this.path(depth));
+    this.tell('missing_await', `the returned value holds a promise; put \`await\` before it (${end})`, depth);
     if (seen.done && seen.ok) this.write(seen.value, depth);
     else this.add('null');
     return true;
@@ -344,8 +371,8 @@ const preview = (value, cap = 2000) => {
       const stack = userStack(textOf(value, 'stack'));
       return slice(`${textOf(value, 'name')}: ${textOf(value, 'message')}${stack ? `\n${stack}` : ''}`, 0, cap);
     }
-    return slice(new Encoder('value', cap * 4, 2000, 20, () => {}, null).text(value), 0, cap);
+    return slice(new Encoder('value', cap * 4, 2000, 20, null, null).text(value), 0, cap);
   } catch (error) {
-    return error instanceof Crossing ? `[a value that ${error.message}]` : '[a value that cannot be shown]';
+    return Crossing.is(error) ? `[a value that ${error.message}]` : '[a value that cannot be shown]';
   }
 };

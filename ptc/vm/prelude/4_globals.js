@@ -6,6 +6,28 @@
 let now = 0;
 let startedAt = 0;
 
+// When the engine collects an object depends on the machine. A reference that never goes and a registry that never calls
+// are within the language, and the same everywhere.
+define(globalThis, 'WeakRef', class WeakRef {
+  #target;
+  constructor(target) {
+    if (target === null || (typeof target !== 'object' && typeof target !== 'function')) throw new TypeError('WeakRef needs an object');
+    this.#target = target;
+  }
+  deref() {
+    return this.#target;
+  }
+});
+define(globalThis, 'FinalizationRegistry', class FinalizationRegistry {
+  constructor(callback) {
+    if (typeof callback !== 'function') throw new TypeError('FinalizationRegistry needs a function');
+  }
+  register() {}
+  unregister() {
+    return false;
+  }
+});
+
 const VirtualDate = function Date(...args) {
   if (new.target === undefined) return `${new NativeDate(now)}`;
   return ReflectConstruct(NativeDate, args.length === 0 ? [now] : args, new.target);
@@ -113,8 +135,9 @@ const write = (level, args) => {
     console.lost++;
     return;
   }
+  const line = join(['["', level, '",', JSONStringify(text), ']'], '');
   console.left -= text.length + 8;
-  console.lines[console.count++] = join(['["', level, '",', JSONStringify(text), ']'], '');
+  console.lines[console.count++] = line;
 };
 const consoleObject = {};
 const counts = new NativeMap();

@@ -2,6 +2,7 @@
 // The least delay is 1 ms, so that a script which polls with setTimeout(f, 0) gives the host a turn to answer its calls.
 
 const MAX_TIMERS = 1000;
+const LONGEST_MS = 2 ** 31 - 1;
 let firstTimer = null;
 let timerCount = 0;
 let lastTimer = 0;
@@ -11,6 +12,7 @@ const addTimer = (callback, delay, args, every) => {
   if (timerCount >= MAX_TIMERS) throw new RangeError(`more than ${MAX_TIMERS} timers are pending`);
   let ms = typeof delay === 'number' ? delay : +delay;
   if (!(ms >= 1)) ms = 1;
+  if (ms > LONGEST_MS) ms = LONGEST_MS;
   const timer = { __proto__: null, id: ++lastTimer, due: now + ms, callback, args, every: every ? ms : 0, next: null };
   insertTimer(timer);
   return timer.id;
@@ -54,6 +56,18 @@ const fireTimer = () => {
   return true;
 };
 
+// The engine's own would hand what the callback throws to the worker as an object.
+const settled = NativePromise.resolve();
+define(globalThis, 'queueMicrotask', (callback) => {
+  if (typeof callback !== 'function') throw new TypeError('queueMicrotask needs a function');
+  observe(settled, () => {
+    try {
+      ReflectApply(callback, undefined, []);
+    } catch (error) {
+      fail(error);
+    }
+  });
+});
 define(globalThis, 'setTimeout', (callback, delay = 0, ...args) => addTimer(callback, delay, args, false));
 define(globalThis, 'setInterval', (callback, delay = 0, ...args) => addTimer(callback, delay, args, true));
 define(globalThis, 'setImmediate', (callback, ...args) => addTimer(callback, 0, args, false));

@@ -6,6 +6,8 @@
 
 const TURN_BYTES = 4 * 1024 * 1024;
 const DRAIN_MS = 1000;
+// No tool has a longer name; what is over it is cut, and refused by the host as unknown.
+const NAME_CAP = 200;
 
 let limits = null;
 let phase = 'loading';
@@ -30,6 +32,8 @@ let warnings = list();
 let warningCount = 0;
 let warningsInAll = 0;
 
+// A list gets its new member only when that is made: making it may run out of memory, which a script can catch, and a
+// list with a gap is no JSON.
 // Each member by itself: an array given to JSON.stringify would consult a toJSON that the script put on a prototype.
 const jsonList = (...members) => {
   const out = list();
@@ -38,8 +42,9 @@ const jsonList = (...members) => {
 };
 
 const warn = (code, message, path = null, line = null) => {
-  if (++warningsInAll > 64) return;
-  warnings[warningCount++] = jsonList(code, slice(message, 0, 500), path, line);
+  if (++warningsInAll > MAX_WARNINGS) return;
+  const text = jsonList(code, slice(message, 0, 500), path, line);
+  warnings[warningCount++] = text;
 };
 
 const fail = (thrown) => {
@@ -48,8 +53,6 @@ const fail = (thrown) => {
   failed = describe(thrown);
 };
 
-// One call, whatever its name: the host decides whether there is such a method. The Error is made now, so that its
-// stack holds the script's line and not the bridge's.
 // One rejected promise serves the whole of a flood: it must not cost the script its heap.
 let floodPromise = null;
 const refuseFlood = () => {
@@ -76,25 +79,29 @@ const encodeArgs = (method, args, line) => {
   return new Encoder(method, limits.args_bytes, limits.max_nodes, limits.max_depth, lossy, null).text(args);
 };
 
-const call = (method, args) => {
+// One call, whatever its name: the host decides whether there is such a method. The Error is made now, so that its
+// stack holds the script's line and not the bridge's; there is none if the engine itself calls, as in .then(ctx.grep).
+const call = (name, args) => {
   if (attemptsLeft <= 0) return refuseFlood();
   attemptsLeft--;
   const error = new ToolError('');
   const line = lineOf(error.stack);
+  const method = name.length > NAME_CAP ? `${slice(name, 0, NAME_CAP - 1)}\u2026` : name;
   return new NativePromise((resolve, reject) => {
     let text = '[]';
     let trouble = 'null';
     try {
       text = encodeArgs(method, args, line);
     } catch (thrown) {
-      const isCap = thrown instanceof Crossing && (thrown.code === 'size' || thrown.code === 'nodes' || thrown.code === 'depth');
-      const why = thrown instanceof Crossing ? thrown.message : describe(thrown).message;
+      const crossing = Crossing.is(thrown);
+      const isCap = crossing && (thrown.code === 'size' || thrown.code === 'nodes' || thrown.code === 'depth');
+      const why = crossing ? thrown.message : describe(thrown).message;
       if (method === 'tool' && typeof args[0] === 'string') text = join(['[', JSONStringify(args[0]), ']'], '');
       trouble = jsonList(isCap ? 'arguments_too_large' : 'invalid_arguments', slice(why, 0, 600));
     }
     const id = ++lastId;
     const json = join(
-      ['{"id":', id, ',"method":', JSONStringify(method), ',"args":', text, ',"line":', line, ',"trouble":', trouble, '}'],
+      ['{"id":', id, ',"method":', JSONStringify(method), ',"args":', text, ',"line":', line === null ? 'null' : line, ',"trouble":', trouble, '}'],
       '',
     );
     const entry = { __proto__: null, id, method, line, json, resolve, reject, error, next: null };
@@ -201,8 +208,10 @@ builtIn.log = () => method('log', (...args) => write('log', args));
 builtIn.progress = () =>
   method('progress', (message, fraction = null) => {
     if (progressCount >= 100) return;
-    const part = typeof fraction === 'number' && fraction === fraction ? fraction : null;
-    progress[progressCount++] = jsonList(slice(preview(message, 500), 0, 500), part);
+    let part = null;
+    if (typeof fraction === 'number' && fraction === fraction) part = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;
+    const text = jsonList(slice(preview(message, 500), 0, 500), part);
+    progress[progressCount++] = text;
   });
 builtIn.limits = liveLimits;
 builtIn.mcp = () =>
