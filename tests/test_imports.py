@@ -50,7 +50,9 @@ ROWS: dict[str, Row] = {
     "registry": Row(LEAVES | {"tooling", "schema"}, "the registry holds Tool records and compiles their schemas"),
     "workspace": Row(LEAVES, "files know paths and errors; they see neither tools nor kernel"),
     "web": Row(TOOLING, "the one HTTP door knows no tool, no kernel and no VM"),
-    "tools": Row(TOOLING | {"workspace", "web", "memory"}, "tools and kernel are blind to each other, and no tool sees the VM"),
+    "tools": Row(
+        TOOLING | {"workspace", "web", "memory"}, "tools and kernel are blind to each other, and no tool sees the VM"
+    ),
     "kernel": Row(TOOLING | {"workspace"}, "kernel and tools are blind to each other, and no governor sees the VM"),
     "journal": Row(LEAVES | {"protocol"}, "the journal records turns; it runs nothing"),
     "program": Row(PROGRAM - {"program"}, "a program joins VM and kernel; it does not know the tools or the session"),
