@@ -270,17 +270,23 @@ class Subscription:
         return self
 
     async def __anext__(self) -> Event:
-        while True:
-            if self._lost:
-                lost, self._lost = self._lost, 0
-                return Dropped(self._queue[0].at_ms if self._queue else 0.0, lost)
-            if self._queue:
-                return self._queue.popleft()
+        while (event := self._take()) is None:
             if self._closed:
                 raise StopAsyncIteration
             if self._ready.is_set():
                 self._ready = anyio.Event()
             await self._ready.wait()
+        return event
+
+    def drain(self) -> list[Event]:
+        """What is queued now, without waiting; also when the event loop has ended."""
+        return list(iter(self._take, None))
+
+    def _take(self) -> Event | None:
+        if self._lost:
+            lost, self._lost = self._lost, 0
+            return Dropped(self._queue[0].at_ms if self._queue else 0.0, lost)
+        return self._queue.popleft() if self._queue else None
 
 
 class EventBus:

@@ -221,7 +221,7 @@ class Usage:
 
 @dataclass(slots=True)
 class ProgramError(ErrorInfo):
-    """Why a program did not complete. `code` is always `program_` + `kind`.
+    """Why a program did not complete. `code` is `program_` + `kind`; for denied it is that of the refusal.
 
     kind     syntax, entry, script, timeout, cpu, memory, stack, output, stalled, cancelled, crashed or denied
     line, column   place in the user's file, counted from 1; None if there is none
@@ -261,7 +261,7 @@ class ProgramResult(ToolResult):
     calls     every call made, in the order they were made, each with its state; long floods of refused calls are
               shortened and counted in a warning
     resume    pending approvals and token of a suspended program, else None
-    `error` is a ProgramError unless the call of the program itself was refused, then a plain ErrorInfo.
+    `error` is a ProgramError; of kind denied if the call of the program itself was refused.
     """
 
     status: ProgramStatus = "failed"

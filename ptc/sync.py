@@ -85,15 +85,20 @@ class SyncSession:
         portal = self._live()
         subscription = portal.call(self._session.events)
 
-        async def take() -> Event | None:
+        async def wait() -> list[Event]:
+            async for event in subscription:
+                return [event, *subscription.drain()]
+            return []
+
+        def more() -> list[Event]:
             try:
-                return await subscription.__anext__()
-            except StopAsyncIteration:
-                return None
+                return portal.call(wait)
+            except RuntimeError:  # the loop has ended with the session; what it left is nobody else's any more
+                return subscription.drain()
 
         def read() -> Iterator[Event]:
-            while (event := portal.call(take)) is not None:
-                yield event
+            while events := more():
+                yield from events
 
         return read()
 

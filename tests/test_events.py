@@ -155,6 +155,15 @@ async def test_closing_the_bus_wakes_readers_that_wait() -> None:
             bus.close()
 
 
+async def test_what_is_queued_can_be_taken_without_waiting() -> None:
+    bus = EventBus()
+    subscription = bus.subscribe(2)
+    for number in range(3):
+        bus.emit(line(number))
+    assert subscription.drain() == [Dropped(1.0, 1), line(1), line(2)]
+    assert subscription.drain() == []
+
+
 async def test_two_readers_of_one_subscription_both_end() -> None:
     bus = EventBus()
     subscription = bus.subscribe()

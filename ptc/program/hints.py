@@ -17,6 +17,8 @@ __all__ = ["hint"]
 
 LOOKED_AT: Final = 4_000
 
+# What is not closed ends with the text: a search for its end from every opening would be quadratic.
+_ASIDE: Final = r"/\*.*?(?:\*/|\Z)|`(?:\\.|[^`\\])*(?:`|\\?\Z)"
 _FENCE: Final = r"\s*(?:```|~~~)"
 _SHELL: Final = (
     r"\s*(?:#!/\S*sh\b|\$ |sudo "
@@ -38,7 +40,7 @@ MODULES: Final = "Modules cannot be loaded; the script is one file. Files are re
 ADVICE: Final[dict[str, str]] = {
     "stalled": "Every promise that is awaited must be settled by a ctx call or a timer; this one has neither.",
     "output": "Return less: a summary, counts, or the part that matters; write the rest to a file.",
-    "timeout": ("Make calls side by side with Promise.all or ctx.parallel, do less, or ask for a longer timeout_ms."),
+    "timeout": "Make calls side by side with Promise.all or ctx.parallel, do less, or ask for a longer timeout_ms.",
     "memory": "Work through the data in pieces and keep only what is needed.",
     "cpu": "Let the tools search and filter; a script in an interpreter is slow at it.",
 }
@@ -129,10 +131,8 @@ def _script(text: str, message: str, name: str | None) -> str | None:
 
 def _code(text: str) -> str:
     """The start of the text without leading blanks, comments and template literals, in which any language may stand."""
-    code = re.sub(
-        r"/\*.*?\*/|`(?:\\.|[^`\\])*`", lambda found: "\n" * found[0].count("\n"), text[:LOOKED_AT], flags=re.S
-    )
-    return re.sub(r"(?m)^\s*//.*$", "", code).strip()
+    code = re.sub(_ASIDE, lambda found: "\n" * found[0].count("\n"), text[:LOOKED_AT], flags=re.S)
+    return re.sub(r"(?m)^[ \t]*//.*$", "", code).strip()
 
 
 def _around(text: str, place: tuple[int, int] | None) -> tuple[str, str]:

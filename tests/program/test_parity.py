@@ -1,255 +1,398 @@
-"""The same call made directly and made from a script is judged the same and leaves the same record (promise P1).
+"""A call that a script makes is treated exactly as the same call made directly (promise P1).
 
-Field reports: nested tools skipped the "ask" permission, ignored an approval already given, or bypassed hooks. Each row
-below sets up one governor; the call is made once as a model's direct call and once from a governed script.
+Each case sets one governor to work. The call is made by `session.governed_tool`, and from a script in a real VM process
+under `session.program(..., governed=True)`, in fresh sessions; records, errors, results, and what hooks, approvers and
+listeners were shown must be equal but for who asked and when.
+
+https://github.com/anomalyco/opencode/issues/47177, https://github.com/openai/codex/issues/32848,
+https://github.com/langchain-ai/deepagents/issues/5650: nested calls skipped permission, ignored approvals, lost state.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 import pytest
 
-from ptc import Block, Budget, Hook, Policy, Replace, RetryLater, Session, Tool, ToolError
-from ptc.testing import MemoryWorkspace
+from ptc import Budget, MemoryWorkspace, Policy, Session, Tool, ToolContext, ToolError
+from ptc.events import Event
+from ptc.kernel.call import Scope
+from ptc.kernel.hooks import Block, Hook, Replace, RetryLater
+from ptc.results import CallRecord
+from ptc.vm.process import acquire_zygote, release_zygote
+from tests.program.host import ANY, TEXT, Hanging
+from tests.program.host import tool as a_tool
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.promise("P1")]
 
-SCHEMA = {
-    "type": "object",
-    "properties": {"text": {"type": "string"}, "path": {"type": "string"}, "bytes": {"type": "integer"}},
-    "additionalProperties": False,
-}
-SECRET = "correct-horse-battery-staple"
-
-
-async def act(_: Any, args: dict[str, Any]) -> Any:
-    if "bytes" in args:
-        return "line\n" * (args["bytes"] // 5)
-    return f"did {args.get('text', '')}"
-
-
-async def leak(_: Any, args: dict[str, Any]) -> Any:
-    return {"said": f"the word is {SECRET}"}
+SECRET = "hunter2-hunter2"
+TEXT_X = {"text": "x"}
+FILES = {"secret/a.txt": "s", "a.txt": "A\n"}
+WHO_AND_WHEN = {"id", "origin", "parent", "line", "started_ms", "duration_ms"}
+OF_EVENTS = {"at_ms", "duration_ms", "call_id", "parent", "origin", "approval_id", "program", "line"}
 
 
-async def fail(_: Any, args: dict[str, Any]) -> Any:
-    raise ToolError("my_code", f"no because {SECRET}", details={"why": SECRET})
+@dataclass(frozen=True)
+class Case:
+    """One call with one governor at work.
 
+    options  of the session, made anew for each run; they may report into the list that they are given
+    code     how the call ends; None: it succeeds. state: of its record
+    fence    allow-list and number of calls of the program; a direct call gets them as a scope
+    """
 
-async def boom(_: Any, args: dict[str, Any]) -> Any:
-    raise ValueError(f"boom {SECRET}")
-
-
-async def slow(_: Any, args: dict[str, Any]) -> Any:
-    await asyncio.Event().wait()
-
-
-async def nan(_: Any, args: dict[str, Any]) -> Any:
-    return {"x": float("nan")}
-
-
-def made() -> list[Tool]:
-    def one(name: str, run: Any, **options: Any) -> Tool:
-        return Tool(name, f"test tool {name}", SCHEMA, run, **options)
-
-    return [
-        one("act", act, subject="text"),
-        one("look", act, read_only=True, subject="path", subject_kind="path"),
-        one("leak", leak, read_only=True),
-        one("fail", fail, read_only=True),
-        one("boom", boom, read_only=True),
-        one("nan", nan, read_only=True),
-        one("slow", slow, read_only=True, timeout_ms=60),
-        one("never", act, permission="deny"),
-    ]
-
-
-class Row(NamedTuple):
-    """A session's options (made anew for each side), the call, and the code that both sides must give (None: done)."""
-
-    options: Callable[[], dict[str, Any]]
+    options: Callable[[list[Any]], dict[str, Any]]
     tool: str
     args: dict[str, Any]
     code: str | None
+    state: str
+    fence: dict[str, Any] = field(default_factory=dict)
 
 
-def raises(_: Any) -> None:
-    raise RuntimeError("a broken hook")
+@dataclass
+class Seen:
+    """What a run left behind."""
+
+    record: dict[str, Any]
+    error: dict[str, Any] | None
+    result: dict[str, Any] | None
+    told: list[Any]
+    events: list[dict[str, Any]]
 
 
-ALLOW = Policy(allow=["*"])
-ROWS = {
-    "allowed by rule": Row(lambda: {"policy": ALLOW}, "act", {"text": "x"}, None),
-    "read-only by default": Row(dict, "look", {"text": "x"}, None),
-    "unknown tool": Row(dict, "nope", {"text": "x"}, "unknown_tool"),
-    "invalid arguments": Row(dict, "look", {"text": 5}, "invalid_arguments"),
-    "unknown argument": Row(dict, "look", {"txt": "x"}, "invalid_arguments"),
-    "denied by rule": Row(
-        lambda: {"policy": Policy(allow=["*"], deny=["act"])}, "act", {"text": "x"}, "permission_denied"
+async def _echo(_: ToolContext, args: dict[str, Any]) -> Any:
+    return args["text"]
+
+
+async def _both(context: ToolContext, args: dict[str, Any]) -> Any:
+    context.progress("half", 0.5)
+    context.delta(f"streamed {SECRET}")
+    return {"seen": args.get("text"), "key": SECRET}
+
+
+async def _boom(_: ToolContext, args: dict[str, Any]) -> Any:
+    raise ValueError(f"no {SECRET}")
+
+
+async def _typed(_: ToolContext, args: dict[str, Any]) -> Any:
+    raise ToolError("quota", "used up", details={"left": 0, "key": SECRET}, retryable=True, category="rate_limited")
+
+
+async def _no_json(_: ToolContext, args: dict[str, Any]) -> Any:
+    return {"at": {1, 2}}
+
+
+async def _big(_: ToolContext, args: dict[str, Any]) -> Any:
+    return "line\n" * 50_000
+
+
+async def _again(context: ToolContext, args: dict[str, Any]) -> Any:
+    inner = await context.invoke("again", {})
+    return [None if inner.error is None else inner.error.code, (await context.invoke("echo", TEXT_X)).output]
+
+
+def tools() -> list[Tool]:
+    return [
+        a_tool(
+            "echo",
+            _echo,
+            schema={**TEXT, "required": ["text"]},
+            positional=("text",),
+            aliases={"say": "text"},
+            subject="text",
+        ),
+        a_tool("both", _both),
+        a_tool("boom", _boom),
+        a_tool("typed", _typed),
+        a_tool("no_json", _no_json),
+        a_tool("big", _big),
+        a_tool("late", Hanging().run, timeout_ms=30),
+        a_tool("late_write", Hanging().run, timeout_ms=30, read_only=False, permission="allow"),
+        a_tool("again", _again, orchestrates=True),
+        a_tool("never", _echo, permission="deny"),
+    ]
+
+
+def plain(_: list[Any]) -> dict[str, Any]:
+    return {}
+
+
+def shown(call: Any) -> dict[str, Any]:
+    """What a hook or an approver was shown, without who asked and when."""
+    facts = call._asdict()
+    result = facts.pop("result", None)
+    for name in ("id", "call_id", "origin", "parent", "program", "line", "duration_ms"):
+        facts.pop(name, None)
+    return {**facts, "result": None if result is None else result.to_dict()}
+
+
+def pre(answer: Any) -> Callable[[list[Any]], dict[str, Any]]:
+    def options(told: list[Any]) -> dict[str, Any]:
+        def gate(call: Any) -> Any:
+            told.append(shown(call))
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        return {"hooks": [Hook("gate", pre=gate, tools="echo")]}
+
+    return options
+
+
+def post(name: str) -> Callable[[list[Any]], dict[str, Any]]:
+    return lambda told: {"hooks": [Hook("audit", post=lambda call: told.append(shown(call)), tools=name)]}
+
+
+def asking(answer: Any) -> Callable[[list[Any]], dict[str, Any]]:
+    def options(told: list[Any]) -> dict[str, Any]:
+        async def approver(request: Any) -> Any:
+            told.append(shown(request))
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        return {"policy": Policy(allow=["*"], ask=["echo"]), "approver": approver}
+
+    return options
+
+
+def policy(**rules: Any) -> Callable[[list[Any]], dict[str, Any]]:
+    return lambda _: {"policy": Policy(**{"allow": ["*"], **rules})}
+
+
+def guard(answer: Any) -> Callable[[list[Any]], dict[str, Any]]:
+    def options(told: list[Any]) -> dict[str, Any]:
+        def check(asked: Any) -> Any:
+            if asked.tool != "echo":
+                return None
+            told.append(asked.tool)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        return {"budget": Budget(guard=check)}
+
+    return options
+
+
+CASES: dict[str, Case] = {
+    "it just works": Case(plain, "echo", TEXT_X, None, "done"),
+    "by an alias": Case(plain, "echo", {"say": "x"}, None, "done"),
+    "structured data, progress and streamed output": Case(plain, "both", TEXT_X, None, "done"),
+    "recursion inside": Case(plain, "again", {}, None, "done"),
+    "unknown tool": Case(plain, "ecko", TEXT_X, "unknown_tool", "refused", {"allowed": ["echo", "read"]}),
+    "outside the fence": Case(plain, "echo", TEXT_X, "tool_not_allowed", "refused", {"allowed": ["read", "both"]}),
+    "over the number of calls": Case(plain, "echo", TEXT_X, "call_limit", "refused", {"max_calls": 0}),
+    "hook looks on": Case(pre(None), "echo", {"say": "x"}, None, "done"),
+    "hook blocks": Case(pre(Block(f"no {SECRET}")), "echo", TEXT_X, "hook_blocked", "refused"),
+    "hook rewrites": Case(pre(Replace({"text": "y"})), "echo", TEXT_X, None, "done"),
+    "hook rewrites to nonsense": Case(pre(Replace({"text": 5})), "echo", TEXT_X, "invalid_arguments", "refused"),
+    "hook puts off": Case(pre(RetryLater("busy", 250)), "echo", TEXT_X, "hook_retry_later", "refused"),
+    "hook raises": Case(pre(ValueError("broken")), "echo", TEXT_X, "hook_failed", "refused"),
+    "argument of a wrong kind": Case(plain, "echo", {"text": 5}, "invalid_arguments", "refused"),
+    "argument that does not exist": Case(plain, "echo", {"text": "x", "txet": 1}, "invalid_arguments", "refused"),
+    "argument given twice": Case(plain, "echo", {"text": "x", "say": "y"}, "invalid_arguments", "refused"),
+    "path that leaves the workspace": Case(plain, "read", {"path": "../x"}, "workspace_parent_traversal", "failed"),
+    "tool denied": Case(policy(deny=["echo"]), "echo", TEXT_X, "permission_denied", "refused"),
+    "path denied": Case(policy(deny=["read(secret/**)"]), "read", {"path": "./secret/a.txt"}, "permission_denied", "refused"),
+    "text denied": Case(policy(deny=["echo(rm *)"]), "echo", {"say": "rm all"}, "permission_denied", "refused"),
+    "denied by the tool itself": Case(policy(), "never", {}, "permission_denied", "refused"),
+    "denied by default": Case(lambda _: {}, "write", {"path": "b", "content": ""}, "approval_unanswered", "refused"),
+    "nobody to ask": Case(policy(ask=["echo"]), "echo", TEXT_X, "approval_unanswered", "refused"),
+    "approved": Case(asking(True), "echo", TEXT_X, None, "done"),
+    "rejected": Case(asking(False), "echo", TEXT_X, "approval_rejected", "refused"),
+    "approved with other arguments": Case(asking({"text": "z"}), "echo", TEXT_X, None, "done"),
+    "approved with arguments of a wrong kind": Case(asking({"text": 5}), "echo", TEXT_X, "invalid_arguments", "refused"),
+    "approver raises": Case(asking(ValueError("broken")), "echo", TEXT_X, "approval_failed", "refused"),
+    "approver answers nonsense": Case(asking("yes"), "echo", TEXT_X, "approval_failed", "refused"),
+    "budget of calls spent": Case(lambda _: {"budget": Budget(max_calls=1)}, "echo", TEXT_X, "budget_exhausted", "refused"),
+    "budget of units spent": Case(
+        lambda _: {"budget": Budget(max_cost=0, costs={"echo": 1})}, "echo", TEXT_X, "budget_exhausted", "refused"
     ),
-    "denied by subject": Row(
-        lambda: {"policy": Policy(allow=["*"], deny=["act(rm *)"])}, "act", {"text": "rm all"}, "permission_denied"
-    ),
-    "denied by path": Row(
-        lambda: {"policy": Policy(deny=["look(s/**)"])}, "look", {"path": "./s/a"}, "permission_denied"
-    ),
-    "denied by the tool": Row(lambda: {"policy": ALLOW}, "never", {"text": "x"}, "permission_denied"),
-    "asks and nobody answers": Row(dict, "act", {"text": "x"}, "approval_unanswered"),
-    "asks and is approved": Row(lambda: {"approver": lambda _: True}, "act", {"text": "x"}, None),
-    "asks and is rejected": Row(lambda: {"approver": lambda _: False}, "act", {"text": "x"}, "approval_rejected"),
-    "asks and is edited": Row(lambda: {"approver": lambda _: {"text": "edited"}}, "act", {"text": "x"}, None),
-    "asks and the approver breaks": Row(lambda: {"approver": raises}, "act", {"text": "x"}, "approval_failed"),
-    "blocked by a hook": Row(
-        lambda: {"hooks": [Hook("h", pre=lambda _: Block("no"))]}, "look", {"text": "x"}, "hook_blocked"
-    ),
-    "rewritten by a hook": Row(
-        lambda: {"hooks": [Hook("h", pre=lambda _: Replace({"text": "new"}))]}, "look", {"text": "x"}, None
-    ),
-    "rewritten into nonsense": Row(
-        lambda: {"hooks": [Hook("h", pre=lambda _: Replace({"text": 5}))]}, "look", {"text": "x"}, "invalid_arguments"
-    ),
-    "put off by a hook": Row(
-        lambda: {"hooks": [Hook("h", pre=lambda _: RetryLater("busy", 10))]}, "look", {"text": "x"}, "hook_retry_later"
-    ),
-    "a broken hook": Row(lambda: {"hooks": [Hook("h", pre=raises)]}, "look", {"text": "x"}, "hook_failed"),
-    "a broken post hook": Row(lambda: {"hooks": [Hook("h", post=raises)]}, "look", {"text": "x"}, None),
-    "cost over budget": Row(
-        lambda: {"budget": Budget(max_cost=1, costs={"look": 2})}, "look", {"text": "x"}, "budget_exhausted"
-    ),
-    "a broken budget guard": Row(lambda: {"budget": Budget(guard=raises)}, "look", {"text": "x"}, "budget_failed"),
-    "the guard says no": Row(
-        lambda: {"budget": Budget(guard=lambda _: "too dear")}, "look", {"text": "x"}, "budget_exhausted"
-    ),
-    "timed out": Row(dict, "slow", {}, "timeout"),
-    "raises": Row(lambda: {"secrets": [SECRET]}, "boom", {}, "tool_failed"),
-    "fails with a code of its own": Row(lambda: {"secrets": [SECRET]}, "fail", {}, "my_code"),
-    "gives what is no JSON": Row(dict, "nan", {}, "invalid_result"),
-    "gives a secret": Row(lambda: {"secrets": [SECRET]}, "leak", {}, None),
-}
+    "guard says no": Case(guard("not on Sundays"), "echo", TEXT_X, "budget_exhausted", "refused"),
+    "guard raises": Case(guard(ValueError("broken")), "echo", TEXT_X, "budget_failed", "refused"),
+    "tool is late": Case(plain, "late", {}, "timeout", "failed"),
+    "tool with effects is late": Case(plain, "late_write", {}, "timeout", "failed"),
+    "tool raises": Case(plain, "boom", {}, "tool_failed", "failed"),
+    "tool fails with a code of its own": Case(plain, "typed", {}, "quota", "failed"),
+    "tool gives what is no JSON": Case(plain, "no_json", {}, "invalid_result", "failed"),
+    "secret in the output": Case(plain, "echo", {"text": f"a {SECRET} b"}, None, "done"),
+    "post hook looks on": Case(post("echo"), "echo", TEXT_X, None, "done"),
+    "post hook sees a failure": Case(post("boom"), "boom", {}, "tool_failed", "failed"),
+    "post hook raises": Case(lambda _: {"hooks": [Hook("audit", post=lambda _: 1 / 0)]}, "echo", TEXT_X, None, "done"),
+    "a hidden file": Case(policy(deny=["read(secret/**)"]), "glob", {"pattern": "**/*.txt"}, None, "done"),
+}  # fmt: skip
 
 
 class Watch:
-    """Post-hook and event independent: the records of a session's calls, taken as they end."""
+    """The records and events of one call of a session: the first call of `tool` that is not `program`."""
 
-    def __init__(self, session: Session) -> None:
-        self.ended: list[dict[str, Any]] = []
-        self._args: dict[str, Any] = {}
-        session._parts.bus.listen(self._see)
+    def __init__(self, session: Session, tool: str) -> None:
+        self.records: list[CallRecord] = []
+        self.events: list[Event] = []
+        self._session = session
+        self._tool = tool
+        session.kernel.events.listen(self._hear)
 
-    def _see(self, event: Any) -> None:
-        if event.type == "call_ended" and event.tool != "program":
-            kept = event.to_dict()
-            for name in ("at_ms", "call_id", "duration_ms", "parent", "program"):
-                del kept[name]
-            self.ended.append(kept)
+    def _hear(self, event: Event) -> None:
+        if event.type == "call_started" and event.tool == self._tool:  # type: ignore[attr-defined]
+            self.records += [each for each in self._session.active_tools() if each.id == event.call_id]  # type: ignore[attr-defined]
+        self.events.append(event)
+
+    def seen(self, told: list[Any], error: Any, result: Any) -> Seen:
+        record = self.records[0]
+        events = [event.to_dict() for event in self.events]
+        about = [each for each in events if each.get("call_id") == record.id or each.get("source") == record.tool]
+        return Seen(
+            {name: value for name, value in record.to_dict().items() if name not in WHO_AND_WHEN},
+            error,
+            result,
+            told,
+            [{name: value for name, value in each.items() if name not in OF_EVENTS} for each in about],
+        )
 
 
-SCRIPT = """export default async (ctx, inputs) => {
-  try { return {done: await ctx.tool(inputs.tool, inputs.args)} }
-  catch (e) { return {refused: {code: e.code, message: e.message, retryable: e.retryable, details: e.details}} }
+def opened(case: Case, told: list[Any]) -> Session:
+    options = {"secrets": [SECRET], **case.options(told)}
+    return Session(MemoryWorkspace(dict(FILES)), tools=tools(), warm=0, **options)
+
+
+async def directly(case: Case) -> Seen:
+    told: list[Any] = []
+    async with opened(case, told) as s:
+        if "budget" in case.options([]):
+            await s.governed_tool("both", {})  # stands for the call of the program, which counts too
+        watch = Watch(s, case.tool)
+        if case.fence:
+            fence = case.fence.get("allowed")
+            scope = Scope("this program", None if fence is None else frozenset(fence), case.fence.get("max_calls"))
+            result = await s.kernel.run(s.kernel.open(case.tool, case.args, origin="agent", scope=scope))
+        else:
+            result = await s.governed_tool(case.tool, case.args)
+    error = None if result.error is None else result.error.to_dict()
+    body = result.to_dict()
+    return watch.seen(told, error, {name: body[name] for name in ("output", "data", "metadata", "truncated")})
+
+
+SCRIPT = """export default async (ctx, {tool, args, form}) => {
+  const facts = (e) => ({code: e.code, message: e.message, retryable: e.retryable, details: e.details});
+  try {
+    if (form === 'method') return {value: await ctx[tool](args)};
+    const {output, data, metadata, truncated, error, exitCode} = await ctx.tool(tool, args);
+    return {result: {output, data, metadata, truncated}, error: error && facts(error), exitCode};
+  } catch (e) {
+    return {error: facts(e), thrown: [e instanceof ToolError, e.tool]};
+  }
 }"""
 
 
-@pytest.mark.promise("P1")
-@pytest.mark.parametrize("name", ROWS)
-async def test_a_call_is_judged_the_same_directly_and_from_a_script(name: str) -> None:
-    row = ROWS[name]
-    with anyio.fail_after(20):
-        async with Session(MemoryWorkspace({}), tools=made(), **row.options()) as direct:
-            seen = Watch(direct)
-            result = await direct.governed_tool(row.tool, row.args)
-            direct_ended = seen.ended
-        async with Session(MemoryWorkspace({}), tools=made(), **row.options()) as scripted:
-            seen = Watch(scripted)
-            hooked = {"hooks", "budget"} & row.options().keys()
-            program = await _program(scripted, row, trusted_program=bool(hooked))
-            script_ended = seen.ended
-    assert (None if result.error is None else result.error.code) == row.code
-    if name == "unknown tool":  # the text lists what may be called, which is program too for a direct call
-        for ended in (*direct_ended, *script_ended):
-            del ended["output_bytes"]
-    assert direct_ended == script_ended
-    record = program.calls[0]
-    assert record.error_code == row.code
-    assert record.origin == "nested"
-    given = program.value
-    if "refused" in given:
-        assert result.error is not None
-        assert given["refused"] == {
-            "code": result.error.code,
-            "message": given["refused"]["message"] if name == "unknown tool" else result.error.message,
-            "retryable": result.error.retryable,
-            "details": given["refused"]["details"] if name == "unknown tool" else result.error.details,
-        }
-        assert record.state == "refused"
-    else:
-        done = given["done"]
-        assert done["output"] == result.output
-        assert done["data"] == result.data
-        assert done["error"] == (None if result.error is None else result.error.to_dict())
-    assert SECRET not in str(program.to_dict()) + str(result.to_dict()) + str(direct_ended)
-
-
-async def _program(session: Session, row: Row, *, trusted_program: bool) -> Any:
-    """The call from a governed script. Hooks and budgets of a row would judge the call of `program` itself too: there
-    they are told apart by the tool's name through a hook filter, so such rows run the program through the kernel's own
-    host door, which skips permission and approval only, and the nested call keeps the full gate."""
-    inputs = {"tool": row.tool, "args": row.args}
-    names = [name for name in session.tool_names() if name != "program"]
-    if not trusted_program:
-        return await session.program(SCRIPT, inputs=inputs, allowed_tools=names, governed=True)
-    narrowed = _for_everything_but_program(session)
-    with narrowed:
-        return await session.program(SCRIPT, inputs=inputs, allowed_tools=names, governed=True)
-
-
-class _for_everything_but_program:
-    """Lets `program` itself pass hooks and budget, so that a row judges the nested call alone."""
-
-    def __init__(self, session: Session) -> None:
-        self._kernel = session.kernel
-        self._chain = session.kernel._chain
-
-    def __enter__(self) -> None:
-        from ptc.kernel.invoke import Kernel
-
-        plain = Kernel(
-            self._kernel.registry, self._kernel.workspace, policy=self._kernel.policy, events=self._kernel.events
-        )
-        full, bare = self._chain, plain._chain
-        self._kernel._chain = lambda call: bare(call) if call.name == "program" else full(call)  # type: ignore[method-assign]
-
-    def __exit__(self, *_: object) -> None:
-        self._kernel._chain = self._chain  # type: ignore[method-assign]
-
-
-@pytest.mark.promise("P1")
-async def test_a_program_cannot_start_another_in_any_way() -> None:
-    async with Session(MemoryWorkspace({}), tools=made()) as session:
-        result = await session.program(
-            "export default async (ctx) => { const out = []; const source = 'export default () => 1';"
-            " for (const f of [() => ctx.tool('program', {source}), () => ctx.program({source}), () => ctx.tools.program({source})])"
-            " { try { await f(); out.push('ran') } catch (e) { out.push(e.code) } } return out }",
-            allowed_tools=["program", "look"],
-        )
-        assert result.value == ["recursive_call"] * 3
-
-
-async def test_a_large_output_is_cut_for_both_at_their_caps_and_kept_whole() -> None:
-    async with Session(MemoryWorkspace({}), tools=made(), policy=ALLOW) as session:
-        direct = await session.governed_tool("act", {"bytes": 5_000_000})
-        program = await session.program(
-            "export default async (ctx) => { const t = await ctx.act({bytes: 5000000}); return t.length }",
+async def by_script(case: Case, form: str) -> tuple[Seen, dict[str, Any]]:
+    told: list[Any] = []
+    async with opened(case, told) as s:
+        watch = Watch(s, case.tool)
+        result = await s.program(
+            SCRIPT,
+            inputs={"tool": case.tool, "args": case.args, "form": form},
+            allowed_tools=case.fence.get("allowed", [name for name in s.tool_names() if name != "program"]),
+            limits={"max_tool_calls": case.fence.get("max_calls", 256)},
             governed=True,
         )
-        assert direct.truncated
-        assert direct.artifact is not None
-        assert len(direct.output.encode()) <= 64 * 1024
-        assert 3_900_000 < program.value <= 4 * 1024 * 1024
-        assert [warning.code for warning in program.warnings] == ["result_truncated"]
-        whole = await session.read_file(direct.artifact, limit=3)
-        assert whole == "line\n" * 3
+    assert result.status == "completed", result.error
+    return watch.seen(told, result.value.get("error"), result.value.get("result")), result.value
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_zygote() -> Iterator[None]:
+    """Kept alive between the sessions of this file, which would each start one."""
+    zygote = acquire_zygote()
+    yield
+    release_zygote(zygote)
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_a_call_of_a_script_ends_like_the_same_call_made_directly(name: str) -> None:
+    case = CASES[name]
+    with anyio.fail_after(20):
+        direct = await directly(case)
+        nested, given = await by_script(case, "ctx.tool")
+        by_method, taken = await by_script(case, "method")
+
+    assert (direct.error or {}).get("code") == case.code
+    assert direct.record["state"] == case.state
+    if direct.error is not None:
+        del direct.error["category"]  # a script does not see it
+    for seen in (nested, by_method):
+        assert seen.record == direct.record
+        assert seen.error == direct.error
+        assert seen.told == direct.told
+        assert seen.events == direct.events
+        assert SECRET not in repr((seen.record, seen.error, seen.result, seen.events))
+
+    assert ("thrown" in given) == (case.state == "refused")
+    if case.state != "refused":
+        assert nested.result == direct.result
+    if case.code is None:
+        assert direct.result is not None
+        data = direct.result["data"]
+        assert taken == {"value": direct.result["output"] if data is None else data}
+    else:
+        assert taken["thrown"] == [True, case.tool]
+
+
+async def test_calls_side_by_side_share_the_slots_of_their_tool_from_both_sides() -> None:
+    async def gauged(*, nested: bool) -> tuple[int, list[dict[str, Any]]]:
+        inside, most = 0, 0
+
+        async def run(_: ToolContext, args: dict[str, Any]) -> Any:
+            nonlocal inside, most
+            inside += 1
+            most = max(most, inside)
+            await asyncio.sleep(0.005)
+            inside -= 1
+            return args["n"]
+
+        gauge = a_tool("gauge", run, concurrency=2, schema=ANY)
+        async with Session(MemoryWorkspace({}), tools=[gauge], warm=0) as s:
+            watch = Watch(s, "gauge")
+            if nested:
+                source = "export default (ctx) => Promise.all([0, 1, 2, 3, 4].map((n) => ctx.gauge({n})))"
+                assert (await s.program(source, governed=True)).value == [0, 1, 2, 3, 4]
+            else:
+                results = await asyncio.gather(*(s.governed_tool("gauge", {"n": n}) for n in range(5)))
+                assert [result.data for result in results] == [0, 1, 2, 3, 4]
+            records = [
+                {name: value for name, value in record.to_dict().items() if name not in WHO_AND_WHEN}
+                for record in watch.records
+            ]
+            return most, records
+
+    with anyio.fail_after(20):
+        direct, by_program = await gauged(nested=False), await gauged(nested=True)
+    assert by_program == direct
+    assert direct[0] == 2
+
+
+async def test_an_output_over_the_cap_is_cut_and_kept_from_both_sides() -> None:
+    """Only the form of the cut differs: a model reads a marker in the text, a script finds it in the metadata."""
+    cap = 64 * 1024
+    async with Session(MemoryWorkspace({}), tools=tools(), warm=0) as s:
+        direct = await s.governed_tool("big", {})
+        result = await s.program(
+            "export default async (ctx) => ctx.tool('big', {})", limits={"result_bytes": cap}, governed=True
+        )
+        nested = result.value
+        whole = await s.tool("read", {"path": direct.artifact, "raw": True})
+    assert direct.truncated
+    assert nested["truncated"]
+    assert len(direct.output.encode()) <= cap
+    assert len(nested["output"].encode()) <= cap
+    facts = direct.metadata["truncation"]
+    assert {**nested["metadata"]["truncation"], "shown_bytes": 0} == {**facts, "shown_bytes": 0}
+    assert facts["total_bytes"] == 250_000
+    assert whole.data["text"] == "line\n" * 50_000
+    [warning] = result.warnings
+    assert (warning.code, warning.path) == ("result_truncated", direct.artifact)

@@ -83,10 +83,17 @@ async def test_a_tool_outside_the_allow_list_is_refused_by_name_and_costs_no_cal
         assert await s.read_file("a.txt") == "A"
 
 
-async def test_a_program_may_not_run_a_program() -> None:
-    source = "export default async (ctx) => { try { await ctx.tool('program', {source: 'export default () => 1'}) } catch (e) { return e.code } }"
+@pytest.mark.promise("P1")
+async def test_a_program_may_not_run_a_program_in_any_way() -> None:
+    source = """export default async (ctx) => {
+      const args = {source: 'export default () => 1'}, codes = [];
+      for (const start of [() => ctx.tool('program', args), () => ctx.program(args), () => ctx.tools.program(args)]) {
+        try { await start(); codes.push('ran') } catch (e) { codes.push(e.code) }
+      }
+      return codes;
+    }"""
     async with session(in_process=True) as s:
-        assert (await s.program(source)).value == "recursive_call"
+        assert (await s.program(source, allowed_tools=["program", "read"])).value == ["recursive_call"] * 3
 
 
 # --- limits -----------------------------------------------------------------------------------------------------------
