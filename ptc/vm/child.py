@@ -74,13 +74,25 @@ class Nursery:
         self._self_test()
         gc.collect()
         gc.freeze()
-        signal.signal(signal.SIGCHLD, self._reap)
+        # A signal that comes just before the loop goes to sleep would be handled at the next request only: it is told
+        # through a pipe that the loop sleeps on as well.
+        self._ended, ended = os.pipe()
+        os.set_blocking(self._ended, False)
+        os.set_blocking(ended, False)
+        signal.set_wakeup_fd(ended, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def serve(self) -> None:
         while True:
             if self._rehearsal is None and self._forked and not select.select([self._control], [], [], 0)[0]:
                 self._rehearsal = Guest(self._prelude)
                 gc.freeze()
+            ready = select.select([self._control, self._ended], [], [])[0]
+            if self._ended in ready:
+                os.read(self._ended, 4096)
+            self._reap()
+            if self._control not in ready:
+                continue
             message, ancillary, _, _ = self._control.recvmsg(64, socket.CMSG_SPACE(4))
             if not message:
                 os._exit(0)
@@ -102,6 +114,7 @@ class Nursery:
             return
         if pid == 0:
             try:
+                signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 self._live(fd)
             finally:
@@ -109,7 +122,7 @@ class Nursery:
         os.close(fd)
         self._forked += 1
 
-    def _reap(self, *_: object) -> None:
+    def _reap(self) -> None:
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
