@@ -87,11 +87,12 @@ class Nursery:
             if self._rehearsal is None and self._forked and not select.select([self._control], [], [], 0)[0]:
                 self._rehearsal = Guest(self._prelude)
                 gc.freeze()
-            ready = select.select([self._control, self._ended], [], [])[0]
+            requests = self._control.fileno()
+            ready = select.select([requests, self._ended], [], [])[0]
             if self._ended in ready:
                 os.read(self._ended, 4096)
             self._reap()
-            if self._control not in ready:
+            if requests not in ready:
                 continue
             message, ancillary, _, _ = self._control.recvmsg(64, socket.CMSG_SPACE(4))
             if not message:
