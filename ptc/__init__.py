@@ -37,6 +37,7 @@ _HOME = {
     "ToolContext": "ptc.tooling",
     "ToolError": "ptc.errors",
     "ToolResult": "ptc.results",
+    "WebAccess": "ptc.web.access",
     "tool": "ptc.tooling",
 }
 
@@ -66,6 +67,7 @@ __all__ = [
     "ToolContext",
     "ToolError",
     "ToolResult",
+    "WebAccess",
     "tool",
 ]
 
@@ -81,6 +83,7 @@ if TYPE_CHECKING:
     from ptc.session import Session
     from ptc.sync import SyncSession
     from ptc.tooling import Tool, ToolContext, tool
+    from ptc.web.access import WebAccess
     from ptc.workspace.local import LocalWorkspace
     from ptc.workspace.memory import MemoryWorkspace
 

@@ -64,6 +64,7 @@ CODES: Final[dict[str, Code]] = {
         "cancelled", False, "[cancelled]", "the call was called off; if it had started, effects may exist"
     ),
     "tool_failed": Code("internal", False, "[tool]", "the tool raised an exception"),
+    "nonzero_exit": Code("external_failure", False, "[tool]", "a command ran and ended with an exit code other than 0"),
     "invalid_result": Code(
         "internal", False, "[tool]", "the tool ran, but its result is not JSON or breaks its own schema"
     ),
@@ -103,6 +104,45 @@ CODES: Final[dict[str, Code]] = {
     "edit_overlap": Code("invalid_input", False, "[edit]", "two edits touch the same text"),
     "edit_empty": Code("invalid_input", False, "[edit]", "there is no edit, or its old text is empty"),
     "edit_binary": Code("invalid_input", False, "[edit]", "the file is not UTF-8 text"),
+    # --- utility tools -------------------------------------------------------------------------------------------
+    "expression_invalid": Code("invalid_input", False, "[input]", "the arithmetic expression cannot be read"),
+    "division_by_zero": Code("invalid_input", False, "[input]", "the expression divides by zero"),
+    "number_out_of_range": Code("invalid_input", False, "[input]", "a number is too large or too small to be given"),
+    "unsupported_algorithm": Code("invalid_input", False, "[input]", "the hash algorithm is none of those offered"),
+    "unsupported_unit": Code("invalid_input", False, "[input]", "the unit of temperature is none of C, F and K"),
+    "below_absolute_zero": Code("invalid_input", False, "[input]", "no temperature is as low as the one given"),
+    "invalid_json": Code("invalid_input", False, "[input]", "the text is not strict JSON, or is nested too deeply"),
+    "invalid_percent_encoding": Code("invalid_input", False, "[input]", "a % is not followed by two hex digits"),
+    "invalid_utf8": Code("invalid_input", False, "[input]", "the decoded bytes are not UTF-8 text"),
+    # --- the web -------------------------------------------------------------------------------------------------
+    "url_invalid": Code("invalid_input", False, "[web]", "the text is no http or https URL that can be fetched"),
+    "url_target_blocked": Code(
+        "permission_denied", False, "[web]", "the server, its port or its address may not be reached"
+    ),
+    "web_robots_disallowed": Code("permission_denied", False, "[web]", "the robots.txt of the site forbids the page"),
+    "web_dns_failed": Code("external_failure", True, "[web]", "the host of the URL has no address"),
+    "web_connection_failed": Code("external_failure", True, "[web]", "the server cannot be reached, or broke off"),
+    "web_tls_failed": Code("external_failure", False, "[web]", "the server's certificate or encryption is not good"),
+    "web_redirect_failed": Code("external_failure", False, "[web]", "too many redirects, a circle, or one to no page"),
+    "web_response_invalid": Code("external_failure", False, "[web]", "what the server sent is broken or cut short"),
+    "response_too_large": Code("external_failure", False, "[web]", "the page has more bytes than are fetched"),
+    "web_http_error": Code("external_failure", False, "[web]", "the server answered with an error status"),
+    "web_not_text": Code("invalid_input", False, "[web]", "the page is not text in the form that was asked for"),
+    "web_query_required": Code("invalid_input", False, "[web]", "the search query is missing or blank"),
+    "web_search_failed": Code("external_failure", True, "[web]", "the search service refused or gave no result page"),
+    # --- memory and history --------------------------------------------------------------------------------------
+    "memory_text_required": Code("invalid_input", False, "[memory]", "the text to store or to look for is empty"),
+    "memory_too_large": Code("invalid_input", False, "[memory]", "the text to store or to look for exceeds its cap"),
+    "memory_full": Code("limit", False, "[memory]", "the scope's quota is reached; nothing was stored"),
+    "memory_busy": Code("rate_limited", True, "[memory]", "another process holds the memory database"),
+    "memory_unavailable": Code("external_failure", False, "[memory]", "the memory database cannot be used"),
+    # --- batch ---------------------------------------------------------------------------------------------------
+    "batch_invalid": Code(
+        "invalid_input", False, "[batch]", "an id, step or reference of the batch is wrong; nothing was called"
+    ),
+    "batch_reference": Code("invalid_input", False, "[batch]", "a reference leads to nothing, or to too much"),
+    "batch_skipped": Code("cancelled", False, "[batch]", "the call was not made, because an earlier one failed"),
+    "batch_failed": Code("external_failure", False, "[batch]", "no call of the batch succeeded"),
     # --- the whole program (ProgramError.code is "program_" + kind) ----------------------------------------------
     "program_syntax": Code("invalid_input", False, "[program]", "the source is not a JavaScript module"),
     "program_entry": Code("invalid_input", False, "[program]", "the source has no usable run(ctx, inputs)"),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ptc.kernel.permission import Policy
     from ptc.tooling import Tool
     from ptc.vm.pool import Pool
+    from ptc.web.access import WebAccess
     from ptc.workspace.base import Workspace
 
 __all__ = ["Session", "definition"]
@@ -48,6 +49,8 @@ class Session:
     limits      Limits, or a mapping of some of them, for programs that ask for nothing; None means the defaults
     ceilings    Limits that no program can exceed, or a mapping of some of them (the others are unbounded); None: none
     secrets     values that must not leave the session in any result, event or record
+    web         WebAccess: where the web tools may go, as whom, and how much they take; None means `WebAccess()`: every
+                public server on its usual ports, without credentials
     tools       further tools (made by `@tool` or `Tool(...)`)
     warm        VM processes kept ready; 2
     pool        where guests come from; None means hardened child processes, `ptc.testing.InProcessPool` is for tests
@@ -66,6 +69,7 @@ class Session:
         limits: Limits | Mapping[str, Any] | None = None,
         ceilings: Limits | Mapping[str, Any] | None = None,
         secrets: Iterable[str] = (),
+        web: WebAccess | None = None,
         tools: Iterable[Tool] = (),
         warm: int = 2,
         pool: Pool | None = None,
@@ -84,6 +88,7 @@ class Session:
                 limits=limits,
                 ceilings=ceilings,
                 secrets=secrets,
+                web=web,
                 tools=tools,
                 warm=warm,
                 pool=pool,

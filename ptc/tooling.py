@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Method", "Run", "Tool", "ToolContext", "tool"]
 
 Gives = Literal["value", "output", "data", "result"]
+SubjectKind = Literal["path", "text", "command"]
 
 
 class Invoke(Protocol):
@@ -75,6 +76,7 @@ class Method:
                 `result` (the whole result object)
     fixed       arguments that this method sets; the script cannot change them
     pick        member of `data` to hand out instead of the whole, or None
+    exit_throws   a result with an exit code other than 0 rejects with `nonzero_exit`, although the tool did not fail
     """
 
     name: str
@@ -82,6 +84,7 @@ class Method:
     gives: Gives = "value"
     fixed: Mapping[str, Any] = field(default_factory=dict)
     pick: str | None = None
+    exit_throws: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,8 +101,13 @@ class Tool:
     aliases        other argument names -> canonical names; renamed before anything judges the call
     methods        script methods; empty means one with the tool's own name and camelCase form
     subject        the argument that permission rules match: `Tool(pattern)`; None means rules name the tool only
-    subject_kind   `path` (matched resolved, relative to the workspace) or `text`
+    subjects       what one call concerns, if that is more than one argument: args -> texts, each of which the rules
+                   judge; replaces `subject`. Any may deny the call, all must be allowed for it to be. Raises ToolError
+                   to refuse; may be given arguments that were not validated yet
+    subject_kind   `path` (matched resolved, relative to the workspace), `command` (the words of a simple command as
+                   `shlex.join` writes them) or `text`
     read_only      no effects: allowed by the default policy, may run beside other calls
+    reads          decides for one call whether it has no effects: args -> bool; None means `read_only` does
     idempotent     the identical call twice is the same as once; lets a resumed program repeat it
     writes         the call changes its subject: calls on one subject run in order
     timeout_ms     limit of one call, milliseconds; None means only the time left of its caller
@@ -120,8 +128,10 @@ class Tool:
     aliases: Mapping[str, str] = field(default_factory=dict)
     methods: tuple[Method, ...] = ()
     subject: str | None = None
-    subject_kind: Literal["path", "text"] = "text"
+    subjects: Callable[[Mapping[str, Any]], Sequence[str]] | None = None
+    subject_kind: SubjectKind = "text"
     read_only: bool = False
+    reads: Callable[[Mapping[str, Any]], bool] | None = None
     idempotent: bool = False
     writes: bool = False
     timeout_ms: int | None = None
@@ -147,6 +157,15 @@ class Tool:
                 raise ConfigError(
                     "invalid_tool", f"tool {self.name}: {label} must be an integer of 1 or more, or None."
                 )
+
+    def only_reads(self, args: Mapping[str, Any]) -> bool:
+        """Whether a call with these arguments has no effects. Arguments that cannot be judged count as having some."""
+        if self.reads is None:
+            return self.read_only
+        try:
+            return self.reads(args) is True
+        except Exception:
+            return False
 
     def canonical(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """A shallow copy of `args` with aliases renamed.

@@ -23,6 +23,7 @@ from ptc.tooling import Tool
 from ptc.tools import builtin_tools
 from ptc.vm.pool import Pool, VmPool
 from ptc.vm.process import Zygote
+from ptc.web.access import WebAccess
 from ptc.workspace.base import Workspace
 from ptc.workspace.local import LocalWorkspace
 
@@ -63,6 +64,7 @@ def wire(
     limits: Limits | Mapping[str, Any] | None,
     ceilings: Limits | Mapping[str, Any] | None,
     secrets: Iterable[str],
+    web: WebAccess | None,
     tools: Iterable[Tool],
     warm: int,
     pool: Pool | None,
@@ -74,6 +76,7 @@ def wire(
     """
     _check("policy", policy, Policy)
     _check("budget", budget, Budget)
+    _check("web", web, WebAccess)
     _check_list("hooks", hooks, "[Hook('audit', post=log)]")
     _check_list("secrets", secrets, "[os.environ['API_KEY']]")
     _check_list("tools", tools, "[my_tool]")
@@ -99,7 +102,7 @@ def wire(
         programs = Programs(guests, bus, limits=clamp(base, most)[0], ceilings=most)
         artifacts = ArtifactStore()
         rules = policy or Policy()
-        registry = Registry(builtin_tools(artifact_reader=artifacts.get, hidden=rules.denied_paths("read")))
+        registry = Registry(builtin_tools(artifact_reader=artifacts.get, hidden=rules.denied_paths("read"), web=web))
         registry.add(programs.tool())
         for tool in tools:
             registry.add(tool)
@@ -111,7 +114,7 @@ def wire(
             hooks=hooks,
             budget=budget,
             events=bus,
-            secrets=secrets,
+            secrets=(*secrets, *(web.secrets() if web is not None else ())),
             artifacts=artifacts,
         )
         programs.kernel = kernel

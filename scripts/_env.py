@@ -27,7 +27,7 @@ STAMP = VENV / ".ptc-stamp"
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 # The interpreter behind this one: a virtual environment must never be rebuilt by the Python inside of it.
 BASE = getattr(sys, "_base_executable", sys.executable)
-ELSEWHERE = f"choose another folder: PTC_VENV=~/ptc-venv {sys.argv[1]}"
+ELSEWHERE = f"choose another folder: PTC_VENV=~/ptc-venv {sys.argv[-1]}"
 HEARTBEAT_S = 15
 UNREACHABLE = ("NewConnectionError", "Max retries", "ConnectTimeout", "ReadTimeout", "Name or service", "SSLError")
 
@@ -120,13 +120,24 @@ def maker() -> list[str]:
     if os.geteuid() != 0:
         fail(f"this Python {VERSION} has no venv module; run: sudo apt-get install -y {package}")
     say(f"this Python {VERSION} has no venv module; installing the system package {package} with apt-get")
-    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for step in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", package]):
-        done = subprocess.run(["apt-get", *step], env=quiet, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.stderr.write(done.stderr)
+    trouble = apt_install(package)
+    if trouble is not None:
+        sys.stderr.write(trouble)
         fail(f"apt-get could not install {package}; install it by hand, or name another Python with PTC_PYTHON.")
     return [BASE, "-m", "venv"]
+
+
+def apt_install(package: str) -> str | None:
+    """Install a Debian package without a question; what apt-get said, if it failed."""
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        for step in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", package]):
+            done = subprocess.run(
+                ["apt-get", *step], env=quiet, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+            )
+    except OSError as error:
+        return f"{error}\n"
+    return None if done.returncode == 0 else done.stderr
 
 
 def has(module: str) -> bool:

@@ -35,10 +35,11 @@ SURFACE = [
     "ToolContext",
     "ToolError",
     "ToolResult",
+    "WebAccess",
     "tool",
 ]
 SESSION_OPTIONS = [
-    "workspace", "policy", "approver", "hooks", "budget", "limits", "ceilings", "secrets", "tools", "warm", "pool",
+    "workspace", "policy", "approver", "hooks", "budget", "limits", "ceilings", "secrets", "web", "tools", "warm", "pool",
 ]  # fmt: skip
 PROGRAM_OPTIONS = ["source", "path", "inputs", "allowed_tools", "limits", "language", "governed"]
 SESSION_METHODS = [

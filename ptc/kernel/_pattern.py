@@ -9,13 +9,15 @@ a subject of a megabyte that a script chose costs one pass for each `*`.
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 from typing import Final
 
-__all__ = ["PathPattern", "folded", "pattern_fault", "text_pattern"]
+__all__ = ["CommandPattern", "PathPattern", "folded", "pattern_fault", "text_pattern"]
 
 _UNSUPPORTED: Final = "[]{}"
 _ANY_DEPTH: Final = "**"
+_ANY_WORDS: Final = ":*"
 
 
 def pattern_fault(pattern: str) -> str | None:
@@ -94,3 +96,37 @@ class PathPattern:
             else:
                 return False
         return all(pattern is None for pattern in parts[part:])
+
+
+class CommandPattern:
+    """For commands as `shlex.join` writes them: each word of the pattern is a glob for one word of the command.
+
+    `:*`, or `*` as the last word, lets any further words follow. A generous pattern always does, and it means a program
+    by its name, however it is called: `rm` then covers `/bin/rm -r x` too.
+    """
+
+    __slots__ = ("_generous", "_open", "_words")
+
+    def __init__(self, pattern: str, *, generous: bool = False) -> None:
+        words = pattern.removesuffix(_ANY_WORDS).split()
+        self._generous = generous
+        self._open = generous or pattern.endswith(_ANY_WORDS) or words[-1:] == ["*"]
+        if words[-1:] == ["*"]:
+            words.pop()
+        self._words = [text_pattern(word) for word in words]
+
+    def matches(self, command: str) -> bool:
+        try:
+            words = shlex.split(command)
+        except ValueError:  # nothing that shlex.join wrote
+            return False
+        wanted = self._words
+        if len(words) < len(wanted) or (len(words) > len(wanted) and not self._open):
+            return False
+        if not all(pattern.fullmatch(word) for pattern, word in zip(wanted[1:], words[1:], strict=False)):
+            return False
+        if not wanted:
+            return True
+        program = words[0]
+        names = {program, program.rsplit("/", 1)[-1]} if self._generous else {program}
+        return any(wanted[0].fullmatch(name) for name in names)

@@ -11,10 +11,11 @@ sends.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from ptc.errors import ToolError
 from ptc.results import CallRecord, Origin, ToolResult
 from ptc.tooling import Tool
 
@@ -95,32 +96,59 @@ class Call:
     clean: bool = False
     result: ToolResult | None = None
     ran_s: float = 0.0
-    _subject: tuple[str | None] | None = None
+    _subjects: tuple[str, ...] | None = None
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether this call has no effects, as far as its tool can tell from the arguments."""
+        return self.tool is not None and self.tool.only_reads(self.args)
 
     def replace_args(self, args: dict[str, Any]) -> None:
         """Replace the arguments; everything judged from the old ones is forgotten."""
         self.args = self.tool.canonical(args) if self.tool is not None else dict(args)
-        self._subject = None
+        self._subjects = None
 
     def subject(self, workspace: Any) -> str | None:
-        """What permission rules and hooks match besides the tool's name: the tool's subject argument.
+        """The first of `subjects`, or None if there is none: what hooks and approvers are shown.
+
+        A hook looks before the arguments were validated; of what a tool cannot read, nothing is shown.
+        """
+        try:
+            return next(iter(self.subjects(workspace)), None)
+        except ToolError:
+            raise
+        except Exception:
+            return None
+
+    def subjects(self, workspace: Any) -> tuple[str, ...]:
+        """What permission rules match besides the tool's name: what the call concerns, by the tool's own account.
 
         A path is resolved first, so that `./a`, `a` and a link to `a` are one spelling; the handle of an artifact,
-        which is no file, stays as it is. None if the tool has no subject or the argument is absent or not text.
-        Raises ToolError of the path rules if the path is not admitted.
+        which is no file, stays as it is. Empty if the tool has no subject or the argument is absent or not text.
+        Raises ToolError of the path rules if a path is not admitted, and of the tool if it cannot be told.
         """
-        if self._subject is None:
-            value: str | None = None
+        if self._subjects is None:
             tool = self.tool
-            if tool is not None and tool.subject is not None:
-                raw = self.args.get(tool.subject)
-                if raw is None and tool.subject_kind == "path":
-                    raw = tool.input_schema.get("properties", {}).get(tool.subject, {}).get("default")
-                if isinstance(raw, str):
-                    is_file = tool.subject_kind == "path" and (tool.writes or not raw.startswith(ARTIFACT_SCHEME))
-                    value = workspace.resolve(raw, for_write=tool.writes).shown if is_file else raw
-            self._subject = (value,)
-        return self._subject[0]
+            raw = () if tool is None else self._raw(tool)
+            self._subjects = tuple(self._resolved(workspace, tool, text) for text in raw)
+        return self._subjects
+
+    def _raw(self, tool: Tool) -> Sequence[str]:
+        if tool.subjects is not None:
+            return tool.subjects(self.args)
+        if tool.subject is None:
+            return ()
+        raw = self.args.get(tool.subject)
+        if raw is None and tool.subject_kind == "path":
+            raw = tool.input_schema.get("properties", {}).get(tool.subject, {}).get("default")
+        return (raw,) if isinstance(raw, str) else ()
+
+    def _resolved(self, workspace: Any, tool: Tool | None, raw: str) -> str:
+        assert tool is not None
+        if tool.subject_kind != "path" or (not tool.writes and raw.startswith(ARTIFACT_SCHEME)):
+            return raw
+        shown: str = workspace.resolve(raw, for_write=tool.writes).shown
+        return shown
 
 
 Next: TypeAlias = Callable[[Call], Awaitable[ToolResult]]

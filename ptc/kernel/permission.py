@@ -1,8 +1,9 @@
 """Permission rules: which calls run, which need a person, which are refused.
 
 A rule is `Tool` or `Tool(pattern)`. The tool part is a glob over names; the pattern is matched against the one argument
-that matters for the tool (`Tool.subject`): a path as the workspace resolved it, or text. Deny is judged first, then
-ask, then allow, then the default: a rule that takes away always wins.
+that matters for the tool (`Tool.subject`): a path as the workspace resolved it, the words of a command, or text. Deny
+is judged first, then ask, then allow, then the default: a rule that takes away always wins. A call that concerns
+several things (the files of a patch, the commands of a shell line) is as permitted as the least permitted of them.
 
 Rules that take away match generously, rules that give match exactly. Deny and ask ignore case and Unicode composition
 and reach everything beneath a folder that they match, so that another spelling of a denied file is denied on every file
@@ -16,10 +17,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from ptc.errors import ConfigError, ToolError
-from ptc.kernel._pattern import PathPattern, folded, pattern_fault, text_pattern
+from ptc.kernel._pattern import CommandPattern, PathPattern, folded, pattern_fault, text_pattern
 from ptc.kernel.call import Call, Next
 from ptc.results import ToolResult
-from ptc.tooling import Tool
+from ptc.tooling import SubjectKind, Tool
 from ptc.values import show
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Decision(NamedTuple):
 class _Rule:
     """One rule, translated. Generous rules fold case and reach beneath folders."""
 
-    __slots__ = ("_generous", "_path", "_text", "_tool", "phrase", "scoped")
+    __slots__ = ("_command", "_generous", "_path", "_text", "_tool", "phrase", "scoped")
 
     def __init__(self, text: object, action: Action) -> None:
         tool, pattern = _parse(text, action)
@@ -59,6 +60,7 @@ class _Rule:
             pattern = self._spelling(pattern)
             self._path = PathPattern(pattern, beneath=self._generous)
             self._text = text_pattern(pattern)
+            self._command = CommandPattern(pattern, generous=self._generous)
 
     def _spelling(self, text: str) -> str:
         return folded(text) if self._generous else unicodedata.normalize("NFC", text)
@@ -66,14 +68,18 @@ class _Rule:
     def names(self, tool: str) -> bool:
         return self._tool.fullmatch(folded(tool) if self._generous else tool) is not None
 
-    def covers(self, subject: str | None, kind: Literal["path", "text"]) -> bool:
+    def covers(self, subject: str | None, kind: SubjectKind) -> bool:
         """Whether the pattern matches. A rule without one matches every call; a call without subject, no pattern."""
         if not self.scoped:
             return True
         if subject is None:
             return False
         subject = self._spelling(subject)
-        return self._path.matches(subject) if kind == "path" else self._text.fullmatch(subject) is not None
+        if kind == "path":
+            return self._path.matches(subject)
+        if kind == "command":
+            return self._command.matches(subject)
+        return self._text.fullmatch(subject) is not None
 
 
 class _Selection(NamedTuple):
@@ -87,7 +93,9 @@ class Policy:
     """The permission rules of a session.
 
     allow, ask, deny   rules; see the module for their form. In a pattern `*` matches anything (of a path: within one
-                       component), `**` any number of path components, `?` one character, `\\` the next character itself
+                       component), `**` any number of path components, `?` one character, `\\` the next one itself.
+                       Of a command the words are matched one by one; `:*` or a last word `*` lets any others follow, as
+                       in `bash(git log:*)`. A rule of ask or deny needs neither, and means a program by whatever path
     default            for calls that no rule matches: `read-only` (tools that only read run, everything else asks),
                        `allow`, `ask` or `deny`
 
@@ -121,21 +129,27 @@ class Policy:
         """Whether a decision about `tool` depends on its subject; resolving one costs a look at the disk."""
         return self._select(tool.name).needs_subject
 
-    def decide(self, tool: Tool, subject: str | None) -> Decision:
-        """The decision about a call of `tool` whose subject (resolved path or text) is given, None if it has none."""
-        decision = self._by_rules(tool, subject)
+    def decide_all(self, tool: Tool, subjects: Sequence[str], *, only_reads: bool) -> tuple[Decision, str | None]:
+        """The strictest decision about a call that concerns all of `subjects`, and the subject that it is about."""
+        judged = [(self.decide(tool, subject, only_reads=only_reads), subject) for subject in subjects or (None,)]
+        return max(judged, key=lambda pair: _SEVERITY[pair[0].action])
+
+    def decide(self, tool: Tool, subject: str | None, *, only_reads: bool | None = None) -> Decision:
+        """The decision about a call of `tool` whose subject (resolved path, command or text) is given, None if it has
+        none. `only_reads`: whether this call has no effects; None means what the tool says of all its calls."""
+        decision = self._by_rules(tool, subject, tool.read_only if only_reads is None else only_reads)
         demand = tool.permission
         if demand is not None and _SEVERITY[demand] > _SEVERITY[decision.action]:
             return Decision(demand, f"{tool.name} itself, whose permission is {demand}")
         return decision
 
-    def _by_rules(self, tool: Tool, subject: str | None) -> Decision:
+    def _by_rules(self, tool: Tool, subject: str | None, only_reads: bool) -> Decision:
         for action, rule in self._select(tool.name).rules:
             if rule.covers(subject, tool.subject_kind):
                 return Decision(action, rule.phrase)
         if self._default != "read-only":
             return Decision(self._default, f"the policy's default, {self._default}")
-        if tool.read_only or tool.permission == "allow":
+        if only_reads or tool.permission == "allow":
             return Decision("allow", "the policy's default, read-only")
         return Decision("ask", "the policy's default: what does more than read needs approval")
 
@@ -174,8 +188,8 @@ class Permission:
             return await next(call)
         tool = call.tool
         assert tool is not None
-        subject = call.subject(self._workspace) if self._policy.needs_subject(tool) else None
-        action, rule = self._policy.decide(tool, subject)
+        subjects = call.subjects(self._workspace) if self._policy.needs_subject(tool) else ()
+        (action, rule), subject = self._policy.decide_all(tool, subjects, only_reads=call.only_reads)
         if action == "deny":
             shown = tool.name if subject is None else f"{tool.name}({show(subject)})"
             raise ToolError(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ptc.errors import ToolError
@@ -89,11 +90,11 @@ class Queue:
         assert tool is not None
         if tool.orchestrates:
             return await next(call)
-        subject = call.subject(self._workspace) if tool.writes else None
-        turn = None if subject is None else (tool.subject_kind, subject)
+        # One order for all calls, so that two that write several subjects cannot wait for each other.
+        turns = sorted({(tool.subject_kind, text) for text in call.subjects(self._workspace)}) if tool.writes else []
         entered: list[Gate] = []
         try:
-            for gate in self._gates(call, tool, turn):
+            for gate in self._gates(call, tool, turns):
                 if not gate.try_enter():
                     await self._wait(gate, call)
                 entered.append(gate)
@@ -102,12 +103,13 @@ class Queue:
         finally:
             for gate in reversed(entered):
                 gate.leave()
-            if turn is not None and turn in self._writes and self._writes[turn].idle:
-                del self._writes[turn]
+            for turn in turns:
+                if turn in self._writes and self._writes[turn].idle:
+                    del self._writes[turn]
 
-    def _gates(self, call: Call, tool: Tool, turn: tuple[str, str] | None) -> list[Gate]:
+    def _gates(self, call: Call, tool: Tool, turns: Sequence[tuple[str, str]]) -> list[Gate]:
         gates: list[Gate] = []
-        if turn is not None:
+        for turn in turns:
             gate = self._writes.get(turn)
             if gate is None:
                 gate = self._writes[turn] = Gate(1)

@@ -174,8 +174,7 @@ class _Alarm:
 
 
 def _late(call: Call, limit_ms: int) -> ToolError:
-    assert call.tool is not None
-    read_only = call.tool.read_only
+    read_only = call.only_reads
     advice = "Ask for less, or give it more time." if read_only else "Its effects may exist: look before you repeat it."
     return ToolError(
         "timeout",

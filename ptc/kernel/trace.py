@@ -129,4 +129,4 @@ def _called_off(call: Call) -> tuple[CallState, str]:
     if not call.admitted:
         return "never_started", "cancelled"
     assert call.tool is not None
-    return "failed" if call.tool.read_only else "unknown", "cancelled"
+    return "failed" if call.only_reads else "unknown", "cancelled"

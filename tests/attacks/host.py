@@ -33,6 +33,7 @@ from tests.attacks.ledger import Ledger
 from tests.attacks.observation import Observation
 from tests.attacks.options import HookLog, program_limits, session_options
 from tests.attacks.scope import NOT_BUILT
+from tests.attacks.server import forked
 from tests.attacks.spy import Spy
 from tests.attacks.tap import Tap
 
@@ -58,10 +59,14 @@ def carry_out(job: dict[str, Any]) -> dict[str, Any]:
     scratch.mkdir()
     log = HostLog()
     log.install()
-    with socket.create_server(("127.0.0.1", 0)) as fixture:  # what {{PORT}} stands for; it answers nobody
+    canary = new_canary()
+    with (
+        socket.create_server(("127.0.0.1", 0)) as fixture,  # what {{PORT}} stands for
+        forked(fixture, canary) as requests,
+    ):
         case, port = Case(**job["case"]), fixture.getsockname()[1]
         places = placeholders(
-            canary=new_canary(),
+            canary=canary,
             workspace=workspace,
             outside=outside,
             package=Path(ptc.__file__).parent,
@@ -81,6 +86,7 @@ def carry_out(job: dict[str, Any]) -> dict[str, Any]:
         seen.left_closed = _until_gone(before)
         seen.beside = trees.changes(untouched, trees.snapshot(base, skip=("workspace", "tmp", "streams")))
         seen.temp_files = _temp_files(workspace, scratch, case)
+        seen.requests = requests()
     seen.log, seen.log_records, seen.logging_errors = log.text, log.records, log.errors
     return {"observation": seen.to_dict(), "places": places}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ptc import Block, Budget, Hook, Limits, Policy
+from ptc import Block, Budget, Hook, Limits, Policy, WebAccess
 from ptc.kernel.hooks import PostCall, PreCall
 from tests.attacks.cases import Case, CaseError
 from tests.attacks.spy import as_seen
@@ -33,6 +33,7 @@ def session_options(case: Case, hook_log: HookLog) -> dict[str, Any]:
         "hooks": [*_hooks(options.get("hooks", {})), Hook("the runner's log", pre=hook_log)],
         "budget": None if budget is None else Budget(max_cost=budget["cost"], costs={"paid": 1}),
         "secrets": options.get("secrets", []),
+        "web": _web(options.get("net", {}).get("auth")),
     }
 
 
@@ -50,6 +51,19 @@ def _policy(permission: Mapping[str, Any] | None) -> Policy:
     if rules:
         raise CaseError(f"permission key {sorted(rules)[0]!r} is unknown")
     return policy
+
+
+def _web(auth: Mapping[str, str] | None) -> WebAccess | None:
+    """What the host sends along to a name, over both schemes and to nobody else."""
+    if auth is None:
+        return None
+    return WebAccess(
+        headers={
+            f"{scheme}://{name}": {"Authorization": value}
+            for name, value in auth.items()
+            for scheme in ("http", "https")
+        }
+    )
 
 
 def _approver(answer: str | None) -> Any:

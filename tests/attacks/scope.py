@@ -16,15 +16,11 @@ __all__ = ["NEEDS", "NOT_BUILT", "SETTLED", "Settled", "as_settled", "missing_to
 NEEDS: Final[dict[str, frozenset[str]]] = {
     "bash-policy": frozenset({"bash"}),
     "generate-object": frozenset({"generate_object"}),
-    "http-body": frozenset({"web_fetch"}),
-    "ssrf": frozenset({"web_fetch"}),
     "al-04": frozenset({"batch"}),
     "al-17": frozenset({"task"}),
     "as-11": frozenset({"bash"}),
     "as-12": frozenset({"batch"}),
-    "se-05": frozenset({"web_fetch"}),
     "se-09": frozenset({"bash"}),
-    "sf-20": frozenset({"web_search"}),
 }
 
 
@@ -42,6 +38,11 @@ SETTLED: Final[dict[str, Settled]] = {
     "rs-02": Settled(
         "The design lets a BigInt cross as an exact JSON integer; the corpus knows only a refusal or its text.",
         {"outcome": "ok", "result_equals": {"n": 10**30}},
+    ),
+    "sf-10": Settled(
+        "A name is resolved once and the checked address connected to, so a name that was public may be connected to as "
+        "such; the corpus wants no connection at all, which only a refusal of every name with two answers would give.",
+        {"net_no_connect": ["non_public"]},
     ),
 }
 
