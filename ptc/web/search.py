@@ -23,7 +23,7 @@ from ptc.web.text import decode
 from ptc.web.tree import Node, parse
 from ptc.web.url import parse_url
 
-__all__ = ["DuckDuckGo", "Found", "SearchProvider"]
+__all__ = ["DuckDuckGo", "Found", "SearchProvider", "search_failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class DuckDuckGo:
         if answer.status != 200:
             # 202 is how it answers those that it takes for robots.
             busy = answer.status in (202, 403, 429)
-            raise _failed(
+            raise search_failed(
                 f"answered with status {answer.status}" + (", as it does to those who ask too often" if busy else ""),
                 rate_limited=busy,
             )
@@ -79,13 +79,13 @@ def _results(answer: Fetched, limit: int) -> list[Found]:
     for node in tree.walk():
         classes = node.classes
         if "anomaly-modal__title" in classes or node.get("name") == "challenge-form" or "challenge-form" in classes:
-            raise _failed("wants to know whether a person is asking", rate_limited=True)
+            raise search_failed("wants to know whether a person is asking", rate_limited=True)
         if "no-results" in classes or "result--no-result" in classes:
             empty = True
         elif "result" in classes and "result--ad" not in classes and (row := _result(node, answer.url.text)):
             found.append(row)
     if not found and not empty:
-        raise _failed("gave a page that holds neither results nor the note that there are none")
+        raise search_failed("gave a page that holds neither results nor the note that there are none")
     unique: dict[str, Found] = {}
     for row in found:
         unique.setdefault(row.url, row)
@@ -119,7 +119,8 @@ def _unwrapped(link: str) -> str | None:
         return None
 
 
-def _failed(why: str, *, rate_limited: bool = False) -> ToolError:
+def search_failed(why: str, *, rate_limited: bool = False) -> ToolError:
+    """The error of a provider whose engine gave no answer; `why` goes on from "The search service"."""
     return ToolError(
         "web_search_failed",
         f"The search service {why}. This says nothing about what exists: try again later, ask in other words, or fetch "
