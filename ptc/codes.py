@@ -39,6 +39,7 @@ class Code(NamedTuple):
 CODES: Final[dict[str, Code]] = {
     # --- admission: decided by the kernel before a tool runs -----------------------------------------------------
     "unknown_tool": Code("invalid_input", False, "[tool]", "no tool of that name exists in this session"),
+    "tool_unavailable": Code("invalid_input", False, "[tool]", "what the tool stands on is missing in this session"),
     "tool_not_allowed": Code("permission_denied", False, "[tool]", "the tool exists, but this program may not call it"),
     "call_limit": Code("limit", False, "[tool]", "the program has made as many calls as it may"),
     "recursive_call": Code("permission_denied", False, "[tool]", "an orchestrating tool may not call itself"),

@@ -49,14 +49,20 @@ ROWS: dict[str, Row] = {
     "_signature": Row(TOOLING, "the decorator's engine sits beside the Tool record"),
     "registry": Row(LEAVES | {"tooling", "schema"}, "the registry holds Tool records and compiles their schemas"),
     "workspace": Row(LEAVES, "files know paths and errors; they see neither tools nor kernel"),
+    "sandbox": Row(LEAVES, "the sandbox confines processes and knows no tool that asks for one"),
+    "shell": Row(TOOLING | {"sandbox"}, "the rules for commands know the sandbox that enforces them, and no tool"),
     "web": Row(TOOLING, "the one HTTP door knows no tool, no kernel and no VM"),
     "tools": Row(
-        TOOLING | {"workspace", "web", "memory"}, "tools and kernel are blind to each other, and no tool sees the VM"
+        TOOLING | {"workspace", "web", "memory", "sandbox", "shell"},
+        "tools and kernel are blind to each other, and no tool sees the VM",
     ),
     "kernel": Row(TOOLING | {"workspace"}, "kernel and tools are blind to each other, and no governor sees the VM"),
     "journal": Row(LEAVES | {"protocol"}, "the journal records turns; it runs nothing"),
     "program": Row(PROGRAM - {"program"}, "a program joins VM and kernel; it does not know the tools or the session"),
-    "wiring": Row(SESSION - {"session"} | {"memory", "models", "web"}, "the composition root wires what lies below it"),
+    "wiring": Row(
+        SESSION - {"session"} | {"memory", "models", "web", "sandbox", "shell"},
+        "the composition root wires what lies below it",
+    ),
     "session": Row(SESSION - {"session"} | {"wiring"}, "the session is the face of what is wired"),
     "sync": Row(SESSION, "the blocking session is the session behind a portal"),
     "doctor": Row(SESSION, "the doctor asks the rooms below it"),
