@@ -23,6 +23,7 @@ _HOME = {
     "Hook": "ptc.kernel.hooks",
     "Limits": "ptc.limits",
     "LocalWorkspace": "ptc.workspace.local",
+    "MemoryStore": "ptc.memory.store",
     "MemoryWorkspace": "ptc.workspace.memory",
     "Policy": "ptc.kernel.permission",
     "ProgramError": "ptc.results",
@@ -53,6 +54,7 @@ __all__ = [
     "Hook",
     "Limits",
     "LocalWorkspace",
+    "MemoryStore",
     "MemoryWorkspace",
     "Policy",
     "ProgramError",
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
     from ptc.kernel.hooks import Block, Hook, Replace, RetryLater
     from ptc.kernel.permission import Policy
     from ptc.limits import Limits
+    from ptc.memory.store import MemoryStore
     from ptc.results import CallRecord, Content, ProgramError, ProgramResult, ToolResult
     from ptc.session import Session
     from ptc.sync import SyncSession

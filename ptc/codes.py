@@ -131,6 +131,11 @@ CODES: Final[dict[str, Code]] = {
     "web_not_text": Code("invalid_input", False, "[web]", "the page is not text in the form that was asked for"),
     "web_query_required": Code("invalid_input", False, "[web]", "the search query is missing or blank"),
     "web_search_failed": Code("external_failure", True, "[web]", "the search service refused or gave no result page"),
+    # --- commands ------------------------------------------------------------------------------------------------
+    "bash_argv_invalid": Code("invalid_input", False, "[bash]", "argv is no list of words that a system can start"),
+    "bash_not_checkable": Code("permission_denied", False, "[bash]", "what the command line would run cannot be told"),
+    "bash_policy_rejected": Code("permission_denied", False, "[bash-policy]", "the policy for commands refuses it"),
+    "bash_program_not_found": Code("invalid_input", False, "[bash]", "the program does not exist in the sandbox"),
     # --- memory and history --------------------------------------------------------------------------------------
     "memory_text_required": Code("invalid_input", False, "[memory]", "the text to store or to look for is empty"),
     "memory_too_large": Code("invalid_input", False, "[memory]", "the text to store or to look for exceeds its cap"),
@@ -170,7 +175,7 @@ CODES: Final[dict[str, Code]] = {
     "invalid_workspace": Code("invalid_input", False, "[workspace]", "a workspace root does not exist or is no folder"),
     "invalid_option": Code("invalid_input", False, "[session]", "an option of the session is of the wrong kind"),
     "sandbox_unavailable": Code(
-        "internal", False, "[sandbox]", "the VM process cannot be started or locked down as asked"
+        "internal", False, "[sandbox]", "a VM process or a command cannot be locked down as asked; nothing ran"
     ),
 }
 

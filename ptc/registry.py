@@ -6,7 +6,7 @@ one win would let a server or a plugin replace `read` unseen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ptc.errors import ConfigError
 from ptc.schema import compile_schema
@@ -20,6 +20,7 @@ class Registry:
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools: dict[str, Tool] = {}
+        self._absent: dict[str, str] = {}
         for tool in tools:
             self.add(tool)
 
@@ -43,6 +44,14 @@ class Registry:
     def remove(self, name: str) -> None:
         """Remove a tool; unknown names are ignored (a server may announce a removal twice)."""
         self._tools.pop(name, None)
+
+    def explain_absent(self, reasons: Mapping[str, str]) -> None:
+        """Say why tools that could be expected are not there: name -> a sentence for who asks for one."""
+        self._absent.update(reasons)
+
+    def why_absent(self, name: str) -> str | None:
+        """Why there is no tool of this name, if that is known."""
+        return None if name in self._tools else self._absent.get(name)
 
     def get(self, name: str) -> Tool | None:
         return self._tools.get(name)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from ptc.kernel.budget import Budget
     from ptc.kernel.hooks import Hook
     from ptc.kernel.permission import Policy
+    from ptc.memory import MemoryStore
+    from ptc.shell.policy import BashPolicy
     from ptc.tooling import Tool
     from ptc.vm.pool import Pool
     from ptc.web.access import WebAccess
@@ -49,8 +51,12 @@ class Session:
     limits      Limits, or a mapping of some of them, for programs that ask for nothing; None means the defaults
     ceilings    Limits that no program can exceed, or a mapping of some of them (the others are unbounded); None: none
     secrets     values that must not leave the session in any result, event or record
+    bash_policy what commands may do: `coder` (write and network), `read-only`, `read-only-no-net` or a BashPolicy; None
+                means `coder`. The operating system enforces it
     web         WebAccess: where the web tools may go, as whom, and how much they take; None means `WebAccess()`: every
                 public server on its usual ports, without credentials
+    memory      what is remembered beyond the session: a database file (made if there is none; scope `default`), or a
+                MemoryStore, which stays open and says whose memory it is; None: nothing, and no memory tools
     tools       further tools (made by `@tool` or `Tool(...)`)
     warm        VM processes kept ready; 2
     pool        where guests come from; None means hardened child processes, `ptc.testing.InProcessPool` is for tests
@@ -69,7 +75,9 @@ class Session:
         limits: Limits | Mapping[str, Any] | None = None,
         ceilings: Limits | Mapping[str, Any] | None = None,
         secrets: Iterable[str] = (),
+        bash_policy: str | BashPolicy | None = None,
         web: WebAccess | None = None,
+        memory: str | os.PathLike[str] | MemoryStore | None = None,
         tools: Iterable[Tool] = (),
         warm: int = 2,
         pool: Pool | None = None,
@@ -88,7 +96,9 @@ class Session:
                 limits=limits,
                 ceilings=ceilings,
                 secrets=secrets,
+                bash_policy=bash_policy,
                 web=web,
+                memory=memory,
                 tools=tools,
                 warm=warm,
                 pool=pool,
@@ -100,6 +110,7 @@ class Session:
             raise
         self.workspace, self.registry, self.kernel = self._parts.workspace, self._parts.registry, self._parts.kernel
         self._programs = self._parts.programs
+        self.memory = self._parts.memory
         self._closed = False
 
     async def __aenter__(self) -> Self:
@@ -275,12 +286,12 @@ def definition(tool: Tool, format: Format) -> dict[str, Any]:
     """One tool's definition for a model API. Raises ConfigError for an unknown format."""
     schema = dict(tool.input_schema)
     if format == "anthropic":
-        return {"name": tool.name, "description": tool.description, "input_schema": schema}
+        return {"name": tool.name, "description": tool.text(), "input_schema": schema}
     if format == "openai":
-        function = {"name": tool.name, "description": tool.description, "parameters": schema}
+        function = {"name": tool.name, "description": tool.text(), "parameters": schema}
         return {"type": "function", "function": function}
     if format == "mcp":
-        body: dict[str, Any] = {"name": tool.name, "description": tool.description, "inputSchema": schema}
+        body: dict[str, Any] = {"name": tool.name, "description": tool.text(), "inputSchema": schema}
         if tool.output_schema is not None and tool.output_schema.get("type") == "object":
             body["outputSchema"] = dict(tool.output_schema)
         body["annotations"] = {"readOnlyHint": tool.read_only, "idempotentHint": tool.idempotent}

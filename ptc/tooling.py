@@ -93,6 +93,7 @@ class Tool:
 
     name           `^[A-Za-z_][A-Za-z0-9_.-]{0,127}$`; unique in a session
     description    for a model; holds an example of the arguments
+    detail         a further sentence of the description that is found out when somebody asks for it; None: none
     input_schema   JSON Schema (2020-12) of the arguments, an object schema; unknown keys are refused unless it says
                    otherwise
     run            `async (ToolContext, args) -> str | JSON | ToolResult`; raises ToolError to fail
@@ -113,6 +114,8 @@ class Tool:
     timeout_ms     limit of one call, milliseconds; None means only the time left of its caller
     concurrency    how many calls may run at once; None means no limit of its own
     permission     the tool's own demand: `allow`, `ask` or `deny`; None leaves it to the policy
+    unruled        `ask` or `deny` where no rule of the policy names the call, whatever the policy's default allows;
+                   None leaves that to the default
     orchestrates   makes nested calls; takes no queue slot while it waits for them, and may not call itself
     source         who brought it, for messages about clashes
     validator      replaces the schema check: args -> args, raising ToolError; `@tool` sets it
@@ -123,6 +126,7 @@ class Tool:
     description: str
     input_schema: Mapping[str, Any]
     run: Run
+    detail: Callable[[], str] | None = None
     output_schema: Mapping[str, Any] | None = None
     positional: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -137,6 +141,7 @@ class Tool:
     timeout_ms: int | None = None
     concurrency: int | None = None
     permission: Literal["allow", "ask", "deny"] | None = None
+    unruled: Literal["ask", "deny"] | None = None
     orchestrates: bool = False
     source: str = "the host"
     validator: Callable[[dict[str, Any]], dict[str, Any]] | None = None
@@ -157,6 +162,10 @@ class Tool:
                 raise ConfigError(
                     "invalid_tool", f"tool {self.name}: {label} must be an integer of 1 or more, or None."
                 )
+
+    def text(self) -> str:
+        """The whole description, as a model is shown it."""
+        return self.description if self.detail is None else f"{self.description}\n{self.detail()}"
 
     def only_reads(self, args: Mapping[str, Any]) -> bool:
         """Whether a call with these arguments has no effects. Arguments that cannot be judged count as having some."""

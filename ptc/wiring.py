@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 
@@ -16,9 +16,11 @@ from ptc.kernel.budget import Budget
 from ptc.kernel.hooks import Hook
 from ptc.kernel.invoke import Kernel
 from ptc.kernel.permission import Policy
+from ptc.kernel.sanitize import Sanitizer
 from ptc.limits import HIGHEST, Limits, clamp, parse_limits
 from ptc.program.tool import Programs
 from ptc.registry import Registry
+from ptc.shell.policy import BashPolicy, choose_policy
 from ptc.tooling import Tool
 from ptc.tools import builtin_tools
 from ptc.vm.pool import Pool, VmPool
@@ -26,6 +28,9 @@ from ptc.vm.process import Zygote
 from ptc.web.access import WebAccess
 from ptc.workspace.base import Workspace
 from ptc.workspace.local import LocalWorkspace
+
+if TYPE_CHECKING:
+    from ptc.memory import MemoryStore
 
 __all__ = ["Parts", "wire"]
 
@@ -42,6 +47,7 @@ class Parts(NamedTuple):
     programs: Programs
     registry: Registry
     kernel: Kernel
+    memory: MemoryStore | None
 
     async def close(self) -> None:
         """Cancel what runs, end the VM processes, close what was opened. Finishes even in a cancelled task."""
@@ -50,6 +56,8 @@ class Parts(NamedTuple):
             await self.pool.close()
             self.kernel.close()
             self.bus.close()
+            if self.memory is not None:
+                await self.memory.aclose()
             if self.owned is not None:
                 self.owned.close()
 
@@ -64,7 +72,9 @@ def wire(
     limits: Limits | Mapping[str, Any] | None,
     ceilings: Limits | Mapping[str, Any] | None,
     secrets: Iterable[str],
+    bash_policy: str | BashPolicy | None,
     web: WebAccess | None,
+    memory: str | os.PathLike[str] | MemoryStore | None,
     tools: Iterable[Tool],
     warm: int,
     pool: Pool | None,
@@ -92,17 +102,33 @@ def wire(
             "workspace must be a folder, a list of folders or a Workspace, for example '.'; "
             f"a {type(workspace).__name__} was given.",
         )
+    commands = choose_policy(bash_policy)
     base = parse_limits(limits, Limits())
     most = None if ceilings is None else parse_limits(ceilings, HIGHEST)
     owned = None if isinstance(workspace, Workspace) else LocalWorkspace(workspace)
     opened: Workspace = owned if owned is not None else workspace  # type: ignore[assignment]
+    hushed = (*secrets, *(web.secrets() if web is not None else ()))
+    remembered: MemoryStore | None = None
     try:
+        remembered = _memory(memory, hushed)
         bus = EventBus()
         guests: Pool = VmPool(warm, zygote=zygote) if pool is None else pool
         programs = Programs(guests, bus, limits=clamp(base, most)[0], ceilings=most)
         artifacts = ArtifactStore()
         rules = policy or Policy()
-        registry = Registry(builtin_tools(artifact_reader=artifacts.get, hidden=rules.denied_paths("read"), web=web))
+        registry = Registry()
+        built_in = builtin_tools(
+            workspace=opened,
+            bash_policy=commands,
+            lookup=registry.get,
+            artifact_reader=artifacts.get,
+            hidden=rules.denied_paths("read"),
+            web=web,
+            memory=remembered,
+        )
+        for tool in built_in.tools:
+            registry.add(tool)
+        registry.explain_absent(built_in.absent)
         registry.add(programs.tool())
         for tool in tools:
             registry.add(tool)
@@ -114,15 +140,35 @@ def wire(
             hooks=hooks,
             budget=budget,
             events=bus,
-            secrets=(*secrets, *(web.secrets() if web is not None else ())),
+            secrets=hushed,
             artifacts=artifacts,
         )
         programs.kernel = kernel
     except BaseException:
+        if remembered is not None:
+            remembered.close()
         if owned is not None:
             owned.close()
         raise
-    return Parts(opened, owned, bus, guests, programs, registry, kernel)
+    return Parts(opened, owned, bus, guests, programs, registry, kernel, remembered)
+
+
+def _memory(given: object, secrets: Iterable[str]) -> MemoryStore | None:
+    """What the session remembers with: a store of its own, or a view of the host's, which closing leaves open. Both
+    remove the session's secrets from what they keep."""
+    if given is None:
+        return None
+    from ptc.memory import MemoryStore  # SQLite is loaded only where something is remembered
+
+    clean = Sanitizer(secrets).text
+    if isinstance(given, MemoryStore):
+        return given.view(clean=clean)
+    if not isinstance(given, (str, os.PathLike)):
+        raise ConfigError(
+            "invalid_option",
+            f"memory must be a file such as 'memory.db', a MemoryStore or None; a {type(given).__name__} was given.",
+        )
+    return MemoryStore(given, clean=clean)
 
 
 def _check(name: str, value: object, kind: type) -> None:

@@ -68,7 +68,7 @@ def test_the_facts_of_a_code_are_of_the_declared_kinds(code: str) -> None:
     assert SHAPE.fullmatch(code)
     assert facts.category in CATEGORIES
     assert type(facts.retryable) is bool
-    assert re.fullmatch(r"\[[a-z]+\]", facts.marker)
+    assert re.fullmatch(r"\[[a-z-]+\]", facts.marker)
     assert facts.meaning
     assert not facts.meaning.endswith(".")
     assert code_facts(code) is facts

@@ -21,6 +21,7 @@ SURFACE = [
     "Hook",
     "Limits",
     "LocalWorkspace",
+    "MemoryStore",
     "MemoryWorkspace",
     "Policy",
     "ProgramError",
@@ -39,7 +40,8 @@ SURFACE = [
     "tool",
 ]
 SESSION_OPTIONS = [
-    "workspace", "policy", "approver", "hooks", "budget", "limits", "ceilings", "secrets", "web", "tools", "warm", "pool",
+    "workspace", "policy", "approver", "hooks", "budget", "limits", "ceilings", "secrets", "bash_policy", "web",
+    "memory", "tools", "warm", "pool",
 ]  # fmt: skip
 PROGRAM_OPTIONS = ["source", "path", "inputs", "allowed_tools", "limits", "language", "governed"]
 SESSION_METHODS = [

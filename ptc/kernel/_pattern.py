@@ -18,6 +18,8 @@ __all__ = ["CommandPattern", "PathPattern", "folded", "pattern_fault", "text_pat
 _UNSUPPORTED: Final = "[]{}"
 _ANY_DEPTH: Final = "**"
 _ANY_WORDS: Final = ":*"
+# Stands in a command for what only the shell will know (ptc.shell.words).
+UNKNOWN_WORD: Final = "\ufffc"
 
 
 def pattern_fault(pattern: str) -> str | None:
@@ -121,6 +123,11 @@ class CommandPattern:
         except ValueError:  # nothing that shlex.join wrote
             return False
         wanted = self._words
+        if self._generous:
+            # A word that only the shell will know could be any, and any number of words.
+            known = next((at for at, word in enumerate(words) if UNKNOWN_WORD in word), None)
+            if known is not None and known < len(wanted):
+                wanted, words = wanted[:known], words[:known]
         if len(words) < len(wanted) or (len(words) > len(wanted) and not self._open):
             return False
         if not all(pattern.fullmatch(word) for pattern, word in zip(wanted[1:], words[1:], strict=False)):

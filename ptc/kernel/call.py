@@ -69,6 +69,7 @@ class Call:
                 from one that the tool raised itself
     supervised  its opener runs it in a task of its own, calls it off at its deadline by `Kernel.call_off` and
                 waits for it no longer than a grace period; `timeout` then needs no second task
+    inner       records of the calls made inside of it, at any depth, if its opener wants them; None if not
     clean       the tool removed secrets from its result itself (only `program`, which renders what was cleaned)
     result      what the tool gave, set by `invoke.py` when it ended; None while it runs or if it never did
     ran_s       seconds that the tool ran, waiting in the queue not counted
@@ -93,6 +94,7 @@ class Call:
     held: tuple[Any, ...] = ()
     stopping: str | None = None
     supervised: bool = False
+    inner: list[CallRecord] | None = None
     clean: bool = False
     result: ToolResult | None = None
     ran_s: float = 0.0

@@ -197,6 +197,9 @@ class Kernel:
             line=line,
             parent=None if parent is None else parent.id,
         )
+        inner = None if parent is None else parent.inner
+        if inner is not None:
+            inner.append(record)
         return Call(
             call_id,
             str(name),
@@ -212,6 +215,7 @@ class Kernel:
             scope=scope,
             program=program,
             trouble=trouble,
+            inner=inner,
         )
 
     def run(self, call: Call) -> Coroutine[Any, Any, ToolResult]:

@@ -147,6 +147,12 @@ class Policy:
         for action, rule in self._select(tool.name).rules:
             if rule.covers(subject, tool.subject_kind):
                 return Decision(action, rule.phrase)
+        by_default = self._by_default(tool, only_reads)
+        if tool.unruled is not None and _SEVERITY[tool.unruled] > _SEVERITY[by_default.action]:
+            return Decision(tool.unruled, f"{tool.name} itself: without a rule for such a call, {tool.unruled}")
+        return by_default
+
+    def _by_default(self, tool: Tool, only_reads: bool) -> Decision:
         if self._default != "read-only":
             return Decision(self._default, f"the policy's default, {self._default}")
         if only_reads or tool.permission == "allow":

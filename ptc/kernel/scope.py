@@ -67,6 +67,13 @@ class Fence:
 
     def _unknown(self, call: Call) -> ToolError:
         names = self._open_to(call)
+        why = self._registry.why_absent(call.name)
+        if why is not None:
+            return ToolError(
+                "tool_unavailable",
+                f"{call.name} does not exist here: {why} {_listed(names)}",
+                details={"tool": call.name},
+            )
         near = nearest(call.name, names)
         guess = f" Did you mean {near}?" if near else ""
         return ToolError(

@@ -70,6 +70,7 @@ class Ledger:
         self.ending = Ending()
         self._job = job
         self._records: dict[int, CallRecord] = {}
+        self._inner: dict[int, list[CallRecord]] = {}
         self._held: dict[int, tuple[str, int | None]] = {}
         self._flooded = 0
         self._logs_lost = 0
@@ -104,10 +105,11 @@ class Ledger:
         if len(self._held) > 2 * self._job.limits.max_tool_calls + 256:
             raise ProtocolError("more calls are held than the program can have made")
 
-    def enter(self, call_id: int, record: CallRecord) -> None:
-        """A call was opened; its record goes on being filled by the kernel."""
+    def enter(self, call_id: int, call: Call) -> None:
+        """A call was opened; its record, and those of calls made inside of it, go on being filled by the kernel."""
         self._held.pop(call_id, None)
-        self._records[call_id] = record
+        self._records[call_id] = call.record
+        call.inner = self._inner[call_id] = []
 
     def note_result(self, result: ToolResult, record: CallRecord) -> None:
         """Warn of a result that was cut: how much is missing, or what the tool says of it."""
@@ -141,9 +143,12 @@ class Ledger:
                 line=line,
                 parent=job.call.id,
             )
-        ending.records = [self._records[call_id] for call_id in sorted(self._records)][:RECORDS_KEPT]
-        if len(self._records) > RECORDS_KEPT:
-            self._tell("calls_left_out", f"{len(self._records) - RECORDS_KEPT:,} further calls are not listed")
+        records: list[CallRecord] = []
+        for call_id in sorted(self._records):
+            records += (self._records[call_id], *self._inner.get(call_id, ()))
+        ending.records = records[:RECORDS_KEPT]
+        if len(records) > RECORDS_KEPT:
+            self._tell("calls_left_out", f"{len(records) - RECORDS_KEPT:,} further calls are not listed")
         if self._flooded:
             self._tell(
                 "call_flood",

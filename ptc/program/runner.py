@@ -208,7 +208,7 @@ class Pump:
             guest_call, bound = self._backlog.popleft()
             call = self._open(guest_call, bound)
             self._calls[guest_call.id] = call
-            self._ledger.enter(guest_call.id, call.record)
+            self._ledger.enter(guest_call.id, call)
             self._tasks[guest_call.id] = self._loop.create_task(self._make(guest_call.id, call, bound))
 
     def _open(self, guest_call: messages.GuestCall, bound: Bound) -> Call:

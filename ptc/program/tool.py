@@ -238,7 +238,8 @@ class Programs:
                 names.add(name)
             else:
                 near = nearest(name, (tool.name for tool in known))
-                guess = f"; did you mean {near}?" if near else ""
+                why = self.kernel.registry.why_absent(name)
+                guess = f": {why}" if why else f"; did you mean {near}?" if near else ""
                 warnings.append(Warning_("unknown_tool", f"allowed_tools: there is no tool {show(name, 60)}{guess}"))
         return names, warnings
 

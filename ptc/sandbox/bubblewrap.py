@@ -25,7 +25,7 @@ _CONFIGURATION: Final = (
     "/etc/python3",
 )  # fmt: skip
 _NETWORK: Final = ("/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf")
-GIT: Final = ("config", "hooks", "modules", "info/attributes")
+GIT: Final = ("config", "config.worktree", "hooks", "modules", "commondir", "info/attributes")
 
 
 def view(

@@ -60,8 +60,8 @@ _TABLE: Final[dict[str, dict[str, Any]]] = {
             "setdomainname": 162, "init_module": 105, "delete_module": 106, "quotactl": 60, "syslog": 116,
             "clock_settime": 112, "kexec_load": 104, "add_key": 217, "request_key": 218, "keyctl": 219, "unshare": 97,
             "perf_event_open": 241, "fanotify_init": 262, "name_to_handle_at": 264, "open_by_handle_at": 265,
-            "clock_adjtime": 266, "setns": 268, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273,
-            "kexec_file_load": 294, "bpf": 280, "userfaultfd": 282, "vhangup": 58,
+            "clock_adjtime": 266, "setns": 268, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272,
+            "finit_module": 273, "kexec_file_load": 294, "bpf": 280, "userfaultfd": 282, "vhangup": 58,
         },
         "metadata": {
             "fchmod": 52, "fchmodat": 53, "fchownat": 54, "fchown": 55, "utimensat": 88, "setxattr": 5, "lsetxattr": 6,

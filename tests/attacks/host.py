@@ -147,7 +147,8 @@ class _Host:
         options = self.case.options
         fixtures = fixture_tools(workers=_serving, boom_appends=options.get("boom_appends", ""), mcp=options.get("mcp"))
         for tool in fixtures:
-            session.register(tool)
+            if tool.name not in session.registry:  # `echo` is built in by now, and does what the corpus says
+                session.register(tool)
         for tool in decoys(NOT_BUILT):
             session.register(tool)
         self.spy.watch(session.kernel.registry)

@@ -14,13 +14,8 @@ __all__ = ["NEEDS", "NOT_BUILT", "SETTLED", "Settled", "as_settled", "missing_to
 
 # Family or case id -> the built-in tools without which it cannot be carried out.
 NEEDS: Final[dict[str, frozenset[str]]] = {
-    "bash-policy": frozenset({"bash"}),
     "generate-object": frozenset({"generate_object"}),
-    "al-04": frozenset({"batch"}),
     "al-17": frozenset({"task"}),
-    "as-11": frozenset({"bash"}),
-    "as-12": frozenset({"batch"}),
-    "se-09": frozenset({"bash"}),
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from ptc.testing import MemoryWorkspace
 from ptc.tools import builtin_tools
 from tests.attacks.cases import Case, case_folder, load
 from tests.attacks.runner import obstacle, run_case
@@ -13,7 +14,8 @@ from tests.attacks.scope import NEEDS, missing_tools
 
 FOLDER = case_folder()
 CASES = load(FOLDER) if FOLDER else []
-BUILT_IN = frozenset(tool.name for tool in builtin_tools())
+ALL = builtin_tools(workspace=MemoryWorkspace())
+BUILT_IN = frozenset({tool.name for tool in ALL.tools} | set(ALL.absent))
 WITHOUT_CASES = "the folder with the attack cases is not there; name it in PTC_ATTACKS"
 
 

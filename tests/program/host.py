@@ -13,11 +13,6 @@ from ptc.testing import InProcessPool, MemoryWorkspace
 from ptc.tooling import Tool, ToolContext
 
 ANY: dict[str, Any] = {"type": "object", "additionalProperties": True}
-TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "additionalProperties": False}
-
-
-async def _echo(_: ToolContext, args: dict[str, Any]) -> str:
-    return str(args.get("text", ""))
 
 
 async def _slow(_: ToolContext, args: dict[str, Any]) -> str:
@@ -59,7 +54,6 @@ def tool(name: str, run: Any, **options: Any) -> Tool:
 
 def tools(hanging: Hanging | None = None) -> list[Tool]:
     made = [
-        tool("echo", _echo, schema=TEXT, positional=("text",)),
         tool("slow", _slow, positional=("ms", "text")),
         tool("boom", _boom, positional=("message",)),
         tool("data", _data, positional=("value",)),

@@ -24,12 +24,13 @@ from ptc.kernel.call import Scope
 from ptc.kernel.hooks import Block, Hook, Replace, RetryLater
 from ptc.results import CallRecord
 from ptc.vm.process import acquire_zygote, release_zygote
-from tests.program.host import ANY, TEXT, Hanging
+from tests.program.host import ANY, Hanging
 from tests.program.host import tool as a_tool
 
 pytestmark = [pytest.mark.anyio, pytest.mark.promise("P1")]
 
 SECRET = "hunter2-hunter2"
+TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "additionalProperties": False}
 TEXT_X = {"text": "x"}
 FILES = {"secret/a.txt": "s", "a.txt": "A\n"}
 WHO_AND_WHEN = {"id", "origin", "parent", "line", "started_ms", "duration_ms"}
@@ -92,13 +93,13 @@ async def _big(_: ToolContext, args: dict[str, Any]) -> Any:
 
 async def _again(context: ToolContext, args: dict[str, Any]) -> Any:
     inner = await context.invoke("again", {})
-    return [None if inner.error is None else inner.error.code, (await context.invoke("echo", TEXT_X)).output]
+    return [None if inner.error is None else inner.error.code, (await context.invoke("repeat", TEXT_X)).output]
 
 
 def tools() -> list[Tool]:
     return [
         a_tool(
-            "echo",
+            "repeat",
             _echo,
             schema={**TEXT, "required": ["text"]},
             positional=("text",),
@@ -138,7 +139,7 @@ def pre(answer: Any) -> Callable[[list[Any]], dict[str, Any]]:
                 raise answer
             return answer
 
-        return {"hooks": [Hook("gate", pre=gate, tools="echo")]}
+        return {"hooks": [Hook("gate", pre=gate, tools="repeat")]}
 
     return options
 
@@ -155,7 +156,7 @@ def asking(answer: Any) -> Callable[[list[Any]], dict[str, Any]]:
                 raise answer
             return answer
 
-        return {"policy": Policy(allow=["*"], ask=["echo"]), "approver": approver}
+        return {"policy": Policy(allow=["*"], ask=["repeat"]), "approver": approver}
 
     return options
 
@@ -167,7 +168,7 @@ def policy(**rules: Any) -> Callable[[list[Any]], dict[str, Any]]:
 def guard(answer: Any) -> Callable[[list[Any]], dict[str, Any]]:
     def options(told: list[Any]) -> dict[str, Any]:
         def check(asked: Any) -> Any:
-            if asked.tool != "echo":
+            if asked.tool != "repeat":
                 return None
             told.append(asked.tool)
             if isinstance(answer, Exception):
@@ -180,50 +181,50 @@ def guard(answer: Any) -> Callable[[list[Any]], dict[str, Any]]:
 
 
 CASES: dict[str, Case] = {
-    "it just works": Case(plain, "echo", TEXT_X, None, "done"),
-    "by an alias": Case(plain, "echo", {"say": "x"}, None, "done"),
+    "it just works": Case(plain, "repeat", TEXT_X, None, "done"),
+    "by an alias": Case(plain, "repeat", {"say": "x"}, None, "done"),
     "structured data, progress and streamed output": Case(plain, "both", TEXT_X, None, "done"),
     "recursion inside": Case(plain, "again", {}, None, "done"),
-    "unknown tool": Case(plain, "ecko", TEXT_X, "unknown_tool", "refused", {"allowed": ["echo", "read"]}),
-    "outside the fence": Case(plain, "echo", TEXT_X, "tool_not_allowed", "refused", {"allowed": ["read", "both"]}),
-    "over the number of calls": Case(plain, "echo", TEXT_X, "call_limit", "refused", {"max_calls": 0}),
-    "hook looks on": Case(pre(None), "echo", {"say": "x"}, None, "done"),
-    "hook blocks": Case(pre(Block(f"no {SECRET}")), "echo", TEXT_X, "hook_blocked", "refused"),
-    "hook rewrites": Case(pre(Replace({"text": "y"})), "echo", TEXT_X, None, "done"),
-    "hook rewrites to nonsense": Case(pre(Replace({"text": 5})), "echo", TEXT_X, "invalid_arguments", "refused"),
-    "hook puts off": Case(pre(RetryLater("busy", 250)), "echo", TEXT_X, "hook_retry_later", "refused"),
-    "hook raises": Case(pre(ValueError("broken")), "echo", TEXT_X, "hook_failed", "refused"),
-    "argument of a wrong kind": Case(plain, "echo", {"text": 5}, "invalid_arguments", "refused"),
-    "argument that does not exist": Case(plain, "echo", {"text": "x", "txet": 1}, "invalid_arguments", "refused"),
-    "argument given twice": Case(plain, "echo", {"text": "x", "say": "y"}, "invalid_arguments", "refused"),
+    "unknown tool": Case(plain, "repaet", TEXT_X, "unknown_tool", "refused", {"allowed": ["repeat", "read"]}),
+    "outside the fence": Case(plain, "repeat", TEXT_X, "tool_not_allowed", "refused", {"allowed": ["read", "both"]}),
+    "over the number of calls": Case(plain, "repeat", TEXT_X, "call_limit", "refused", {"max_calls": 0}),
+    "hook looks on": Case(pre(None), "repeat", {"say": "x"}, None, "done"),
+    "hook blocks": Case(pre(Block(f"no {SECRET}")), "repeat", TEXT_X, "hook_blocked", "refused"),
+    "hook rewrites": Case(pre(Replace({"text": "y"})), "repeat", TEXT_X, None, "done"),
+    "hook rewrites to nonsense": Case(pre(Replace({"text": 5})), "repeat", TEXT_X, "invalid_arguments", "refused"),
+    "hook puts off": Case(pre(RetryLater("busy", 250)), "repeat", TEXT_X, "hook_retry_later", "refused"),
+    "hook raises": Case(pre(ValueError("broken")), "repeat", TEXT_X, "hook_failed", "refused"),
+    "argument of a wrong kind": Case(plain, "repeat", {"text": 5}, "invalid_arguments", "refused"),
+    "argument that does not exist": Case(plain, "repeat", {"text": "x", "txet": 1}, "invalid_arguments", "refused"),
+    "argument given twice": Case(plain, "repeat", {"text": "x", "say": "y"}, "invalid_arguments", "refused"),
     "path that leaves the workspace": Case(plain, "read", {"path": "../x"}, "workspace_parent_traversal", "failed"),
-    "tool denied": Case(policy(deny=["echo"]), "echo", TEXT_X, "permission_denied", "refused"),
+    "tool denied": Case(policy(deny=["repeat"]), "repeat", TEXT_X, "permission_denied", "refused"),
     "path denied": Case(policy(deny=["read(secret/**)"]), "read", {"path": "./secret/a.txt"}, "permission_denied", "refused"),
-    "text denied": Case(policy(deny=["echo(rm *)"]), "echo", {"say": "rm all"}, "permission_denied", "refused"),
+    "text denied": Case(policy(deny=["repeat(rm *)"]), "repeat", {"say": "rm all"}, "permission_denied", "refused"),
     "denied by the tool itself": Case(policy(), "never", {}, "permission_denied", "refused"),
     "denied by default": Case(lambda _: {}, "write", {"path": "b", "content": ""}, "approval_unanswered", "refused"),
-    "nobody to ask": Case(policy(ask=["echo"]), "echo", TEXT_X, "approval_unanswered", "refused"),
-    "approved": Case(asking(True), "echo", TEXT_X, None, "done"),
-    "rejected": Case(asking(False), "echo", TEXT_X, "approval_rejected", "refused"),
-    "approved with other arguments": Case(asking({"text": "z"}), "echo", TEXT_X, None, "done"),
-    "approved with arguments of a wrong kind": Case(asking({"text": 5}), "echo", TEXT_X, "invalid_arguments", "refused"),
-    "approver raises": Case(asking(ValueError("broken")), "echo", TEXT_X, "approval_failed", "refused"),
-    "approver answers nonsense": Case(asking("yes"), "echo", TEXT_X, "approval_failed", "refused"),
-    "budget of calls spent": Case(lambda _: {"budget": Budget(max_calls=1)}, "echo", TEXT_X, "budget_exhausted", "refused"),
+    "nobody to ask": Case(policy(ask=["repeat"]), "repeat", TEXT_X, "approval_unanswered", "refused"),
+    "approved": Case(asking(True), "repeat", TEXT_X, None, "done"),
+    "rejected": Case(asking(False), "repeat", TEXT_X, "approval_rejected", "refused"),
+    "approved with other arguments": Case(asking({"text": "z"}), "repeat", TEXT_X, None, "done"),
+    "approved with arguments of a wrong kind": Case(asking({"text": 5}), "repeat", TEXT_X, "invalid_arguments", "refused"),
+    "approver raises": Case(asking(ValueError("broken")), "repeat", TEXT_X, "approval_failed", "refused"),
+    "approver answers nonsense": Case(asking("yes"), "repeat", TEXT_X, "approval_failed", "refused"),
+    "budget of calls spent": Case(lambda _: {"budget": Budget(max_calls=1)}, "repeat", TEXT_X, "budget_exhausted", "refused"),
     "budget of units spent": Case(
-        lambda _: {"budget": Budget(max_cost=0, costs={"echo": 1})}, "echo", TEXT_X, "budget_exhausted", "refused"
+        lambda _: {"budget": Budget(max_cost=0, costs={"repeat": 1})}, "repeat", TEXT_X, "budget_exhausted", "refused"
     ),
-    "guard says no": Case(guard("not on Sundays"), "echo", TEXT_X, "budget_exhausted", "refused"),
-    "guard raises": Case(guard(ValueError("broken")), "echo", TEXT_X, "budget_failed", "refused"),
+    "guard says no": Case(guard("not on Sundays"), "repeat", TEXT_X, "budget_exhausted", "refused"),
+    "guard raises": Case(guard(ValueError("broken")), "repeat", TEXT_X, "budget_failed", "refused"),
     "tool is late": Case(plain, "late", {}, "timeout", "failed"),
     "tool with effects is late": Case(plain, "late_write", {}, "timeout", "failed"),
     "tool raises": Case(plain, "boom", {}, "tool_failed", "failed"),
     "tool fails with a code of its own": Case(plain, "typed", {}, "quota", "failed"),
     "tool gives what is no JSON": Case(plain, "no_json", {}, "invalid_result", "failed"),
-    "secret in the output": Case(plain, "echo", {"text": f"a {SECRET} b"}, None, "done"),
-    "post hook looks on": Case(post("echo"), "echo", TEXT_X, None, "done"),
+    "secret in the output": Case(plain, "repeat", {"text": f"a {SECRET} b"}, None, "done"),
+    "post hook looks on": Case(post("repeat"), "repeat", TEXT_X, None, "done"),
     "post hook sees a failure": Case(post("boom"), "boom", {}, "tool_failed", "failed"),
-    "post hook raises": Case(lambda _: {"hooks": [Hook("audit", post=lambda _: 1 / 0)]}, "echo", TEXT_X, None, "done"),
+    "post hook raises": Case(lambda _: {"hooks": [Hook("audit", post=lambda _: 1 / 0)]}, "repeat", TEXT_X, None, "done"),
     "a hidden file": Case(policy(deny=["read(secret/**)"]), "glob", {"pattern": "**/*.txt"}, None, "done"),
 }  # fmt: skip
 
