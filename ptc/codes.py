@@ -131,6 +131,12 @@ CODES: Final[dict[str, Code]] = {
     "web_not_text": Code("invalid_input", False, "[web]", "the page is not text in the form that was asked for"),
     "web_query_required": Code("invalid_input", False, "[web]", "the search query is missing or blank"),
     "web_search_failed": Code("external_failure", True, "[web]", "the search service refused or gave no result page"),
+    # --- patch and git -------------------------------------------------------------------------------------------
+    "patch_invalid": Code("invalid_input", False, "[patch]", "the patch cannot be read"),
+    "patch_unsupported": Code("invalid_input", False, "[patch]", "the patch asks for what only git itself can do"),
+    "patch_does_not_apply": Code("invalid_input", False, "[patch]", "a file is not as the patch expects it"),
+    "patch_incomplete": Code("external_failure", False, "[patch]", "a patch was written in part and cannot be undone"),
+    "git_unavailable": Code("external_failure", False, "[git]", "the git binary is not installed"),
     # --- commands ------------------------------------------------------------------------------------------------
     "bash_argv_invalid": Code("invalid_input", False, "[bash]", "argv is no list of words that a system can start"),
     "bash_not_checkable": Code("permission_denied", False, "[bash]", "what the command line would run cannot be told"),

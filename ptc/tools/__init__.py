@@ -29,6 +29,7 @@ from ptc.tools.grep import grep_tool
 from ptc.tools.hash_text import hash_text_tool
 from ptc.tools.json_format import json_format_tool
 from ptc.tools.ls import ls_tool
+from ptc.tools.patch import patch_tool
 from ptc.tools.read import read_tool
 from ptc.tools.read_webpage import read_webpage_tool
 from ptc.tools.string_stats import string_stats_tool
@@ -85,6 +86,7 @@ def builtin_tools(
         ("read", grep_tool(hidden=hidden)),
         ("write", write_tool()),
         ("write", edit_tool()),
+        ("write", patch_tool()),
         ("local", bash_tool(workspace, bash_policy, hidden=hidden)),
         (None, web_fetch_tool(online)),
         (None, fetch_url_tool(online)),

@@ -29,7 +29,7 @@ from ptc.errors import ToolError
 from ptc.values import show
 from ptc.workspace.base import ABSENT, FileStat, Kind
 
-__all__ = ["TEMP_NAME", "kind_of", "make_folders", "remove_stale", "replace_file", "to_stat"]
+__all__ = ["TEMP_NAME", "kind_of", "make_folders", "remove_file", "remove_stale", "replace_file", "to_stat"]
 
 TEMP_NAME: Final = re.compile(r"\.ptc-tmp-[0-9a-f]{16}")
 _LOCK_TRIES: Final = 400
@@ -95,6 +95,25 @@ def replace_file(
     if fsync:
         _flush_folder(folder_fd, shown)
     return to_stat(facts)
+
+
+def remove_file(folder_fd: int, name: str, *, shown: str, expected: tuple[int, int, int] | None, fsync: bool) -> None:
+    """Remove the file `name` of the folder, under the lock that writers of it take.
+
+    Raises OSError, and ToolError `is_a_directory`, `not_a_regular_file`, `file_changed`, `io_error`.
+    """
+    _lock(folder_fd, shown)
+    try:
+        current = _replaceable(folder_fd, name, shown)
+        if current is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        if expected is not None:
+            _require(current, expected, shown)
+        os.unlink(name, dir_fd=folder_fd)
+    finally:
+        _unlock(folder_fd)
+    if fsync:
+        _flush_folder(folder_fd, shown)
 
 
 def make_folders(root_fd: int, parts: list[str], *, fsync: bool) -> int:

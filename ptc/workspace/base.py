@@ -106,6 +106,11 @@ class Workspace(Protocol):
         `disk_full`, `workspace_read_only`."""
         ...
 
+    def remove(self, at: Resolved, *, expected: tuple[int, int, int] | None = None) -> None:
+        """Remove a regular file, or the link of that name. With `expected`, one whose version is another raises
+        `file_changed` and stays. Raises `file_not_found`, `is_a_directory`, `workspace_read_only`."""
+        ...
+
     def scan(self, at: Resolved) -> list[Entry]:
         """The entries of a folder, in no promised order. Raises `file_not_found`, `not_a_directory`."""
         ...

@@ -259,6 +259,20 @@ class LocalWorkspace:
             finally:
                 os.close(fd)
 
+    def remove(self, at: Resolved, *, expected: tuple[int, int, int] | None = None) -> None:
+        """See `Workspace.remove` and `_atomic.remove_file`."""
+        if self._read_only:
+            raise ToolError("workspace_read_only", f"{show(at.shown)} was not removed: the workspace is read-only.")
+        with self._using(at.shown) as fds:
+            folder, _, name = at.rel.rpartition("/")
+            if not name:
+                raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+            fd = self._open(fds[at.root], folder, _FOLDER)
+            try:
+                _atomic.remove_file(fd, name, shown=at.shown, expected=expected, fsync=self._fsync)
+            finally:
+                os.close(fd)
+
     def _open_parent(self, root_fd: int, folder: str, shown: str, create: bool) -> int:
         try:
             return self._open(root_fd, folder, _FOLDER)

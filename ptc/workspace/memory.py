@@ -121,6 +121,17 @@ class MemoryWorkspace:
         with self._lock:
             return self._put(split(at.rel), data, create_dirs=create_dirs, expected=expected)
 
+    def remove(self, at: Resolved, *, expected: tuple[int, int, int] | None = None) -> None:
+        """See `Workspace.remove`."""
+        if self._read_only:
+            raise ToolError("workspace_read_only", f"{show(at.shown)} was not removed: the workspace is read-only.")
+        with self._lock:
+            parts = split(at.rel)
+            file = self._file(parts)
+            _require(file, expected, at.shown)
+            del self._files[parts]
+            self._size -= len(file.data)
+
     def scan(self, at: Resolved) -> list[Entry]:
         """See `Workspace.scan`."""
         with self._lock:
@@ -168,12 +179,7 @@ class MemoryWorkspace:
                     f"The folder of {show(shown)} does not exist; nothing was written. Pass create_dirs: true to "
                     "create it, or choose a folder that exists.",
                 )
-        if expected is not None and (old.facts.version if old else ABSENT) != expected:
-            raise ToolError(
-                "file_changed",
-                f"{show(shown)} changed since it was read; nothing was written. Read it again and repeat the change "
-                "on the new content.",
-            )
+        _require(old, expected, shown)
         size = self._size + len(data) - (len(old.data) if old else 0)
         if size > self._max_bytes:
             raise ToolError(
@@ -192,6 +198,15 @@ class MemoryWorkspace:
     def _facts(self, kind: Kind, size: int, mode: int) -> FileStat:
         self._ticks += 1
         return FileStat(kind, size, self._ticks, self._ticks, mode)
+
+
+def _require(file: _File | None, expected: tuple[int, int, int] | None, shown: str) -> None:
+    if expected is not None and (file.facts.version if file else ABSENT) != expected:
+        raise ToolError(
+            "file_changed",
+            f"{show(shown)} changed since it was read; nothing was written. Read it again and repeat the change on the "
+            "new content.",
+        )
 
 
 def _shown(parts: tuple[str, ...]) -> str:
