@@ -136,6 +136,11 @@ CODES: Final[dict[str, Code]] = {
     "patch_unsupported": Code("invalid_input", False, "[patch]", "the patch asks for what only git itself can do"),
     "patch_does_not_apply": Code("invalid_input", False, "[patch]", "a file is not as the patch expects it"),
     "patch_incomplete": Code("external_failure", False, "[patch]", "a patch was written in part and cannot be undone"),
+    "git_not_a_repository": Code("invalid_input", False, "[git]", "the folder is in no repository of the workspace"),
+    "git_ref_invalid": Code("invalid_input", False, "[git]", "a name or revision cannot be used, or does not exist"),
+    "git_dirty": Code("invalid_input", False, "[git]", "uncommitted changes stand in the way"),
+    "git_conflict": Code("invalid_input", False, "[git]", "the command met conflicts"),
+    "git_failed": Code("external_failure", False, "[git]", "git said no for another reason"),
     "git_unavailable": Code("external_failure", False, "[git]", "the git binary is not installed"),
     # --- commands ------------------------------------------------------------------------------------------------
     "bash_argv_invalid": Code("invalid_input", False, "[bash]", "argv is no list of words that a system can start"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from ptc.sandbox.clean import Cleaner
+from ptc.sandbox.clean import Cleaner, Decoder
 from ptc.sandbox.spec import Stream
 
 __all__ = ["Capture"]
@@ -17,10 +17,12 @@ _NEWLINE: Final = b"\n"
 
 
 class Capture:
-    """Takes a stream piece by piece. `keep` as in `Command`."""
+    """Takes a stream piece by piece. `keep` and `raw` as in `Command`."""
 
-    def __init__(self, most_bytes: int, most_lines: int, keep: Literal["head", "ends"] = "head") -> None:
-        self._cleaner = Cleaner()
+    def __init__(
+        self, most_bytes: int, most_lines: int, keep: Literal["head", "ends"] = "head", *, raw: bool = False
+    ) -> None:
+        self._cleaner: Cleaner | Decoder = Decoder() if raw else Cleaner()
         self._most_bytes = most_bytes
         self._most_lines = most_lines
         self._tail_bytes = most_bytes // 2 if keep == "ends" else 0

@@ -15,7 +15,7 @@ import codecs
 import re
 from typing import Final
 
-__all__ = ["Cleaner", "clean_text"]
+__all__ = ["Cleaner", "Decoder", "clean_text"]
 
 _STRING: Final = 4_096
 _PARAMETERS: Final = 256
@@ -37,6 +37,19 @@ _BEGUN: Final = re.compile(rf"(?:{_CSI}|{_OSC}\x1b?|{_DCS}\x1b?|{_ESC}|\r)\Z")
 _INTRODUCER: Final = re.compile(r"\x1b[\[\]PX^_]?|[\x90\x98\x9b\x9d-\x9f]")
 _INTRODUCERS: Final = frozenset("\x1b\x90\x98\x9b\x9d\x9e\x9f")
 _LONGEST: Final = _STRING + 2 * _PARAMETERS + 4
+
+
+class Decoder:
+    """Bytes of a stream -> text, invalid ones as U+FFFD, and nothing else."""
+
+    def __init__(self) -> None:
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+
+    def push(self, data: bytes) -> str:
+        return self._decode(data)
+
+    def flush(self) -> str:
+        return self._decode(b"", True)
 
 
 class Cleaner:

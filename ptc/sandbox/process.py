@@ -64,7 +64,7 @@ async def supervise(
         start_new_session=True,
         limit=_PIECE,
     )
-    captures = [Capture(command.stream_bytes, command.stream_lines, command.keep) for _ in range(2)]
+    captures = [Capture(command.stream_bytes, command.stream_lines, command.keep, raw=command.raw) for _ in range(2)]
     assert process.stdout is not None
     assert process.stderr is not None
     jobs = [

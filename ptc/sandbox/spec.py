@@ -50,6 +50,7 @@ class Command:
     env           variables beside those of `environment.clean`, approved by the host
     stream_bytes, stream_lines   how much of each stream is kept
     keep          `head` keeps the first bytes; `ends` keeps the first half and the last half
+    raw           output for a program to read: decoded (invalid bytes as U+FFFD) and not cleaned
     on_output     given each cleaned piece of output as it comes
     hidden        absolute paths below the roots that must seem empty or absent
     """
@@ -64,6 +65,7 @@ class Command:
     stream_bytes: int = 51_200
     stream_lines: int = 2_000
     keep: Literal["head", "ends"] = "head"
+    raw: bool = False
     on_output: Callable[[Name, str], None] | None = None
     hidden: tuple[str, ...] = ()
 

@@ -24,6 +24,7 @@ from ptc.tools.find import find_tool
 from ptc.tools.generate_password import generate_password_tool
 from ptc.tools.generate_uuid import generate_uuid_tool
 from ptc.tools.get_time import get_time_tool
+from ptc.tools.git import git_tool
 from ptc.tools.glob import glob_tool
 from ptc.tools.grep import grep_tool
 from ptc.tools.hash_text import hash_text_tool
@@ -87,6 +88,7 @@ def builtin_tools(
         ("write", write_tool()),
         ("write", edit_tool()),
         ("write", patch_tool()),
+        ("local", git_tool(workspace)),
         ("local", bash_tool(workspace, bash_policy, hidden=hidden)),
         (None, web_fetch_tool(online)),
         (None, fetch_url_tool(online)),

@@ -49,6 +49,7 @@ async def run_git(
         env=env or {},
         stream_bytes=stream_bytes,
         stream_lines=1_000_000,
+        raw=True,
     )
     ran = await sandbox.run(command)
     if ran.missing:

@@ -10,10 +10,13 @@ from typing import Any, Final
 
 from ptc.tooling import Tool, ToolContext
 from ptc.tools._calc import evaluate
+from ptc.tools._files import reading
 
 __all__ = ["calculator_tool"]
 
 MAX_CHARACTERS: Final = 4_096
+# A long expression may take 100 ms of integers with thousands of digits, for which the event loop is not held up.
+MAX_AT_ONCE: Final = 256
 
 _DESCRIPTION: Final = """\
 Evaluate an arithmetic expression of numbers with + - * / and ( ). Exact: 0.1 + 0.2 is 0.3 and integers are never
@@ -48,4 +51,5 @@ def calculator_tool() -> Tool:
 
 
 async def _run(context: ToolContext, args: dict[str, Any]) -> int | float:
-    return evaluate(args["expression"])
+    expression: str = args["expression"]
+    return evaluate(expression) if len(expression) <= MAX_AT_ONCE else await reading(evaluate, expression)

@@ -76,7 +76,7 @@ async def _run(context: ToolContext, args: dict[str, Any]) -> dict[str, Any]:
     if top < 0:
         raise ToolError(
             "below_absolute_zero",
-            f"convert_temperature: {show(repr(value), 40)} {source} is below absolute zero, {_LOWEST[source]}. Give "
+            f"convert_temperature: {show(value, 40)} {source} is below absolute zero, {_LOWEST[source]}. Give "
             "that or more.",
             details={"lowest": _LOWEST[source]},
         )
