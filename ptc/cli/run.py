@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from ptc.cli import _exit
+from ptc.cli._host import host_options, session_options
 from ptc.cli._inputs import read_inputs, read_script, split_names
 from ptc.cli._interrupt import on_interrupt
 from ptc.cli._progress import Follower, choose_sink
@@ -35,12 +36,7 @@ __all__ = ["run"]
     help="One member of `inputs`; VALUE is JSON if it parses as JSON, else text. Repeatable.",
 )
 @click.option("--inputs", "whole", metavar="JSON|@FILE", help="The whole `inputs` object; --input is laid over it.")
-@click.option(
-    "--workspace",
-    metavar="DIR",
-    multiple=True,
-    help="Folder that the tools work in; default: here. Repeatable, the first one takes relative paths.",
-)
+@host_options
 @click.option(
     "--allow",
     metavar="A,B",
@@ -60,6 +56,10 @@ def run(
     pairs: tuple[str, ...],
     whole: str | None,
     workspace: tuple[str, ...],
+    bash_policy: str | None,
+    memory: str | None,
+    allow_hosts: tuple[str, ...],
+    search: str | None,
     allow: tuple[str, ...],
     as_json: bool,
     quiet: bool,
@@ -81,7 +81,7 @@ def run(
         _run(
             read_script(file, source),
             read_inputs(pairs, whole),
-            list(workspace) or ["."],
+            session_options(workspace, bash_policy, memory, allow_hosts, search),
             split_names(allow),
             Limits(**{name: value for name, value in limits.items() if value is not None}),
             as_json=as_json,
@@ -93,14 +93,14 @@ def run(
 async def _run(
     script: str,
     inputs: dict[str, Any],
-    workspace: list[str],
+    options: dict[str, Any],
     allow: list[str] | None,
     limits: Limits,
     *,
     as_json: bool,
     quiet: bool,
 ) -> int:
-    async with Session(workspace) as session:
+    async with Session(**options) as session:
         allowed = [tool.name for tool in session.registry if tool.read_only] if allow is None else allow
         program = asyncio.ensure_future(session.program(script, inputs=inputs, allowed_tools=allowed, limits=limits))
 

@@ -111,7 +111,7 @@ def builtin_tools(
         else:
             found.absent[tool.name] = f"the workspace of this session cannot {_NEEDS[needs]}."
     if memory is None:
-        why = "this session has no memory; Session(memory='memory.db') gives it one."
+        why = "this session has no memory; the host gives it one: Session(memory='memory.db'), --memory FILE."
         found.absent.update(dict.fromkeys(MEMORY_TOOLS, why))
     else:
         found.tools.extend(memory_tools(memory))
