@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ptc.errors import ToolError
 from ptc.workspace.base import ABSENT, Resolved, Workspace
 from ptc.workspace.memory import MemoryWorkspace
+from ptc.workspace.remote import RemoteWorkspace
 
 
 def put(workspace: Workspace, path: str, data: bytes = b"x") -> Resolved:
@@ -55,7 +56,11 @@ def test_write_gives_the_facts_of_the_new_file(workspace: Workspace) -> None:
 
 def test_every_write_makes_another_version_even_of_the_same_size(workspace: Workspace) -> None:
     at = workspace.resolve("a", for_write=True)
-    versions = [workspace.write_bytes(at, str(number % 10).encode()).version for number in range(30)]
+    versions = [workspace.write_bytes(at, b"%02d" % number).version for number in range(30)]
+    assert len(set(versions)) == len(versions)
+    if isinstance(workspace, RemoteWorkspace):
+        return  # a store tells contents apart, not the moments at which the same one was written
+    versions += [workspace.write_bytes(at, b"same").version for _ in range(10)]
     assert len(set(versions)) == len(versions)
     times = [version[0] for version in versions]
     assert times == sorted(set(times))
@@ -128,6 +133,20 @@ def test_expected_absent_creates_and_never_replaces(workspace: Workspace) -> Non
     assert code(workspace.stat, gone) == "file_not_found"
 
 
+def test_remove_takes_a_file_away_and_nothing_else(workspace: Workspace) -> None:
+    at = put(workspace, "d/f", b"1")
+    put(workspace, "d/g")
+    version = workspace.stat(at).version
+    workspace.write_bytes(at, b"2")
+    assert code(workspace.remove, at, expected=version) == "file_changed"
+    assert get(workspace, "d/f") == b"2"
+    workspace.remove(at, expected=workspace.stat(at).version)
+    assert code(get, workspace, "d/f") == "file_not_found"
+    assert code(workspace.remove, at) == "file_not_found"
+    assert code(workspace.remove, workspace.resolve("d")) == "is_a_directory"
+    assert get(workspace, "d/g") == b"x"
+
+
 def test_scan_lists_one_level(workspace: Workspace) -> None:
     put(workspace, "d/f", b"123")
     put(workspace, "d/sub/g")
@@ -143,7 +162,12 @@ def test_scan_lists_one_level(workspace: Workspace) -> None:
 
 
 def test_names_that_are_not_utf8_can_be_written_listed_and_read(workspace: Workspace) -> None:
-    at = put(workspace, "dir/\udcff\udcfe.txt", b"raw")
+    try:
+        at = put(workspace, "dir/\udcff\udcfe.txt", b"raw")
+    except ToolError as error:
+        # The keys of an object store are UTF-8 text.
+        assert (error.code, isinstance(workspace, RemoteWorkspace)) == ("workspace_unknown", True)  # noqa: PT017
+        return
     (entry,) = workspace.scan(workspace.resolve("dir"))
     assert entry.name == "\udcff\udcfe.txt"
     assert get(workspace, f"dir/{entry.name}") == b"raw"
