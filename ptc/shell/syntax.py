@@ -19,7 +19,7 @@ from ptc.errors import ToolError
 from ptc.shell.words import UNKNOWN, Redirect, Simple
 from ptc.values import show
 
-__all__ = ["MAX_BYTES", "available", "not_checkable", "parse"]
+__all__ = ["KEYWORDS", "MAX_BYTES", "available", "not_checkable", "parse"]
 
 MAX_BYTES: Final = 64 * 1024
 MAX_NODES: Final = 50_000
@@ -36,6 +36,10 @@ _ANSI_C: Final = re.compile(
 _ARITHMETIC: Final = frozenset(
     {"arithmetic_expansion", "postfix_expression", "binary_expression", "unary_expression", "c_style_for_statement",
      "subscript"}
+)  # fmt: skip
+KEYWORDS: Final = frozenset(
+    {"!", "{", "}", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
+     "in", "select", "then", "until", "while"}
 )  # fmt: skip
 _REDIRECTS: Final = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 _SUBSTITUTIONS: Final = frozenset({"command_substitution", "process_substitution"})
@@ -59,9 +63,14 @@ def parse(text: str) -> list[Simple]:
     flat = _JOINED_LINE.sub("  ", text)
     if "\\\n" in flat:
         raise not_checkable("a line is continued in the middle of a word", "Put a space before the backslash")
-    tree = _parser().parse(flat.encode("utf-8", "surrogatepass"))
+    data = flat.encode("utf-8", "surrogatepass")
+    tree = _parser().parse(data)
     if tree.root_node.has_error:
         raise not_checkable(_where(tree.root_node))
+    for node in _walk(tree.root_node):
+        # The grammar begins a comment behind an escaped blank too, where bash goes on with the word.
+        if node.type == "comment" and data[: node.start_byte].endswith((b"\\ ", b"\\\t")):
+            raise not_checkable("a `#` stands behind an escaped blank")
     return _Reader().read(tree.root_node)
 
 
@@ -164,11 +173,16 @@ class _Reader:
                 assigned.append(self._assignment(child))
             elif child.type == "command_name":
                 name = self._word(child.named_children[0])
-                if UNKNOWN in name:
+                if UNKNOWN in name or _has_glob(child):
                     raise not_checkable(f"the name of a program is not plain: {show(_text(child)[:60])}")
+                if name in KEYWORDS:
+                    # The grammar takes some of them for programs where bash does not.
+                    raise not_checkable(f"the word {name} of the shell stands where a program is expected")
                 words.append(name)
             elif child.is_named:
                 words.append(self._word(child))
+            elif child.type in ("==", "=~"):  # an operator of tests to the grammar, a word to bash
+                words.append(child.type)
         simple = Simple(tuple(words), tuple(assigned), redirects + tuple(own), _line(node), piped_from, inside)
         self.found.append(simple)
         self._below(node, simple, depth)
@@ -205,6 +219,8 @@ class _Reader:
             return Redirect("<<", "")
         op = next(_text(child) for child in node.children if not child.is_named)
         target = [child for child in node.named_children if child.type != "file_descriptor"]
+        if len(target) > 1:
+            raise not_checkable("a redirection is followed by several words", "Put redirections behind the command")
         name = self._word(target[0]) if target else ""
         # 2>&1 duplicates a descriptor and names no file.
         return Redirect("<&" if op in {">&", "<&"} and (name.isdigit() or name == "-") else op, name)
@@ -246,6 +262,11 @@ class _Reader:
             # The grammar leaves blanks at the edges of a string to the mark beside them.
             return _text(node).replace('"', "")
         return self._word(node)
+
+
+def _has_glob(node: Any) -> bool:
+    """Whether an unquoted part of a word is a pattern for file names."""
+    return any(part.type == "word" and re.search(r"(?<!\\)[*?\[]", _text(part)) for part in _walk(node))
 
 
 def _unquoted(text: str) -> str:

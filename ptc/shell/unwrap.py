@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ptc.errors import ToolError
-from ptc.shell.syntax import not_checkable, parse
+from ptc.shell.syntax import KEYWORDS, not_checkable, parse
 from ptc.shell.words import UNKNOWN, Simple
 
 __all__ = ["MAX_LEVELS", "SHELLS", "every_command"]
@@ -33,7 +33,6 @@ _WRAPPERS: Final[dict[str, frozenset[str]]] = {
     "command": frozenset(),
     "builtin": frozenset(),
     "exec": frozenset({"-a"}),
-    "coproc": frozenset(),
     "chrt": frozenset({"-T", "-P", "-D", "-p"}),
     "taskset": frozenset({"-p"}),
     "xargs": frozenset(
@@ -101,7 +100,7 @@ def _inner(command: Simple) -> Iterator[Simple]:
     if program in _WRAPPERS and text is None:
         words, assigned = _behind_options(program, args)
         if words:
-            if UNKNOWN in words[0]:
+            if UNKNOWN in words[0] or (program == "time" and words[0] in KEYWORDS):
                 raise not_checkable(f"what {program} starts is known only when it runs")
             yield dataclasses.replace(command, words=tuple(words), assigned=tuple(assigned), wrapped=True)
 
@@ -109,13 +108,7 @@ def _inner(command: Simple) -> Iterator[Simple]:
 def _shell_text(program: str, args: Sequence[str]) -> str | None:
     """The shell text among the arguments, if the program runs one."""
     if program in SHELLS:
-        for index, word in enumerate(args):
-            if word == "--" or not word.startswith(("-", "+")):
-                return None
-            if not word.startswith("--") and "c" in word[1:]:
-                rest = [later for later in args[index + 1 :] if not later.startswith(("-", "+"))]
-                return rest[0] if rest else ""
-        return None
+        return _text_of_shell(args)
     if program == "eval":
         return " ".join(args)
     if program == "trap":
@@ -131,6 +124,25 @@ def _shell_text(program: str, args: Sequence[str]) -> str | None:
             if option in args[:-1]:
                 return args[args.index(option) + 1]
     return None
+
+
+def _text_of_shell(args: Sequence[str]) -> str | None:
+    """What stands behind `-c`; None for a shell that runs a file or its input."""
+    words = list(args)
+    has_text = False
+    while words and words[0].startswith(("-", "+")) and words[0] not in ("-", "--"):
+        option = words.pop(0)
+        if option.startswith("--"):
+            if option in ("--rcfile", "--init-file"):
+                words[:1] = []
+            continue
+        has_text = has_text or "c" in option[1:]
+        # `-o NAME` and `-O NAME`, alone or at the end of others.
+        if option[-1] in "oO" and words:
+            words.pop(0)
+    if words and words[0] == "--":
+        words.pop(0)
+    return (words[0] if words else "") if has_text else None
 
 
 def _parsed(text: str, command: Simple) -> list[Simple]:
