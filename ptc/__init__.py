@@ -14,9 +14,11 @@ __version__ = "0.1.0"
 _HOME = {
     "Approval": "ptc.kernel.approval",
     "ApprovalRequest": "ptc.kernel.approval",
+    "BashPolicy": "ptc.shell.policy",
     "Block": "ptc.kernel.hooks",
     "Budget": "ptc.kernel.budget",
     "CallRecord": "ptc.results",
+    "Condition": "ptc.conditions",
     "ConfigError": "ptc.errors",
     "Content": "ptc.results",
     "Event": "ptc.events",
@@ -29,8 +31,10 @@ _HOME = {
     "ProgramError": "ptc.results",
     "ProgramResult": "ptc.results",
     "PtcError": "ptc.errors",
+    "RemoteWorkspace": "ptc.workspace.remote",
     "Replace": "ptc.kernel.hooks",
     "RetryLater": "ptc.kernel.hooks",
+    "Roles": "ptc.conditions",
     "Session": "ptc.session",
     "SessionClosed": "ptc.errors",
     "SyncSession": "ptc.sync",
@@ -45,9 +49,11 @@ _HOME = {
 __all__ = [
     "Approval",
     "ApprovalRequest",
+    "BashPolicy",
     "Block",
     "Budget",
     "CallRecord",
+    "Condition",
     "ConfigError",
     "Content",
     "Event",
@@ -60,8 +66,10 @@ __all__ = [
     "ProgramError",
     "ProgramResult",
     "PtcError",
+    "RemoteWorkspace",
     "Replace",
     "RetryLater",
+    "Roles",
     "Session",
     "SessionClosed",
     "SyncSession",
@@ -74,6 +82,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from ptc.conditions import Condition, Roles
     from ptc.errors import ConfigError, PtcError, SessionClosed, ToolError
     from ptc.events import Event
     from ptc.kernel.approval import Approval, ApprovalRequest
@@ -84,11 +93,13 @@ if TYPE_CHECKING:
     from ptc.memory.store import MemoryStore
     from ptc.results import CallRecord, Content, ProgramError, ProgramResult, ToolResult
     from ptc.session import Session
+    from ptc.shell.policy import BashPolicy
     from ptc.sync import SyncSession
     from ptc.tooling import Tool, ToolContext, tool
     from ptc.web.access import WebAccess
     from ptc.workspace.local import LocalWorkspace
     from ptc.workspace.memory import MemoryWorkspace
+    from ptc.workspace.remote import RemoteWorkspace
 
 
 def __getattr__(name: str) -> Any:

@@ -65,6 +65,9 @@ CODES: Final[dict[str, Code]] = {
         "cancelled", False, "[cancelled]", "the call was called off; if it had started, effects may exist"
     ),
     "tool_failed": Code("internal", False, "[tool]", "the tool raised an exception"),
+    "output_schema_violation": Code(
+        "internal", False, "[tool]", "the tool ran, but its result does not fit the schema that it declares"
+    ),
     "nonzero_exit": Code("external_failure", False, "[tool]", "a command ran and ended with an exit code other than 0"),
     "invalid_result": Code(
         "internal", False, "[tool]", "the tool ran, but its result is not JSON or breaks its own schema"

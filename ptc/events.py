@@ -17,6 +17,7 @@ import anyio
 __all__ = [
     "ApprovalRequired",
     "ApprovalResolved",
+    "Audit",
     "BudgetWarning",
     "CallEnded",
     "CallStarted",
@@ -114,6 +115,20 @@ class _Progress(NamedTuple):
 
 class Progress(_Progress, Event):
     """A tool or a script says how far it is. `fraction` is 0 to 1 or None."""
+
+    __slots__ = ()
+
+
+class _Audit(NamedTuple):
+    at_ms: float
+    call_id: str
+    tool: str
+    kind: str
+    facts: Any
+
+
+class Audit(_Audit, Event):
+    """A tool puts on record what it did or refused to do, e.g. `file_written` or `bash_rejected`, with the facts."""
 
     __slots__ = ()
 
@@ -231,6 +246,7 @@ _NAMES: Final[dict[type[Event], str]] = {
     CallEnded: "call_ended",
     OutputDelta: "output_delta",
     Progress: "progress",
+    Audit: "audit",
     ApprovalRequired: "approval_required",
     ApprovalResolved: "approval_resolved",
     BudgetWarning: "budget_warning",

@@ -57,6 +57,7 @@ class Session:
                 public server on its usual ports, without credentials
     memory      what is remembered beyond the session: a database file (made if there is none; scope `default`), or a
                 MemoryStore, which stays open and says whose memory it is; None: nothing, and no memory tools
+    roles       of who is behind the calls, for tools that demand one (`Tool.permission=Roles(...)`)
     tools       further tools (made by `@tool` or `Tool(...)`)
     warm        VM processes kept ready; 2
     pool        where guests come from; None means hardened child processes, `ptc.testing.InProcessPool` is for tests
@@ -78,6 +79,7 @@ class Session:
         bash_policy: str | BashPolicy | None = None,
         web: WebAccess | None = None,
         memory: str | os.PathLike[str] | MemoryStore | None = None,
+        roles: Iterable[str] = (),
         tools: Iterable[Tool] = (),
         warm: int = 2,
         pool: Pool | None = None,
@@ -99,6 +101,7 @@ class Session:
                 bash_policy=bash_policy,
                 web=web,
                 memory=memory,
+                roles=roles,
                 tools=tools,
                 warm=warm,
                 pool=pool,
@@ -286,7 +289,10 @@ def definition(tool: Tool, format: Format) -> dict[str, Any]:
     """One tool's definition for a model API. Raises ConfigError for an unknown format."""
     schema = dict(tool.input_schema)
     if format == "anthropic":
-        return {"name": tool.name, "description": tool.text(), "input_schema": schema}
+        made = {"name": tool.name, "description": tool.text(), "input_schema": schema}
+        if tool.cache_control is not None:
+            made["cache_control"] = {"type": "ephemeral", "ttl": tool.cache_control}
+        return made
     if format == "openai":
         function = {"name": tool.name, "description": tool.text(), "parameters": schema}
         return {"type": "function", "function": function}

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
+from ptc.conditions import Condition, Roles
 from ptc.errors import ConfigError, ToolError
 from ptc.results import ToolResult
 
@@ -26,6 +27,7 @@ __all__ = ["Method", "Run", "Tool", "ToolContext", "tool"]
 
 Gives = Literal["value", "output", "data", "result"]
 SubjectKind = Literal["path", "text", "command"]
+Demand = Literal["allow", "ask", "deny"] | Roles | Condition
 
 
 class Invoke(Protocol):
@@ -45,6 +47,7 @@ class ToolContext:
     invoke      make a nested call (batch and other orchestrators); governed exactly like a direct one
     progress    tell how far the work is: message, fraction 0 to 1 or None
     delta       stream a piece of output as it is made
+    audit       put a fact on record that others than the caller may want to know: kind, facts as JSON
     caps        the largest output in bytes that the asker will see whole
     raw         the call itself, for `program` and other orchestrators; a plain tool has no use for it
     """
@@ -58,6 +61,7 @@ class ToolContext:
     delta: Callable[[str], None]
     caps: int
     raw: Any = None
+    audit: Callable[[str, Mapping[str, Any]], None] = lambda kind, facts: None
 
     def time_left(self) -> float | None:
         """Seconds until the call is cancelled, never negative; None without a deadline."""
@@ -113,13 +117,16 @@ class Tool:
     writes         the call changes its subject: calls on one subject run in order
     timeout_ms     limit of one call, milliseconds; None means only the time left of its caller
     concurrency    how many calls may run at once; None means no limit of its own
-    permission     the tool's own demand: `allow`, `ask` or `deny`; None leaves it to the policy
+    permission     the tool's own demand: `allow`, `ask`, `deny`, Roles or a Condition (to be met, or the call is
+                   denied); None leaves it to the policy
     unruled        `ask` or `deny` where no rule of the policy names the call, whatever the policy's default allows;
                    None leaves that to the default
     orchestrates   makes nested calls; takes no queue slot while it waits for them, and may not call itself
     source         who brought it, for messages about clashes
     validator      replaces the schema check: args -> args, raising ToolError; `@tool` sets it
     absent_codes   argument -> code of the refusal when nothing is wrong but that it is missing
+    on_update      told in lines of text that a call began, how far it is and how it ended; what it raises is ignored
+    cache_control  `5m` or `1h`: where a provider's prompt cache may begin anew; changes nothing else. None: no hint
     """
 
     name: str
@@ -140,12 +147,14 @@ class Tool:
     writes: bool = False
     timeout_ms: int | None = None
     concurrency: int | None = None
-    permission: Literal["allow", "ask", "deny"] | None = None
+    permission: Demand | None = None
     unruled: Literal["ask", "deny"] | None = None
     orchestrates: bool = False
     source: str = "the host"
     validator: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     absent_codes: Mapping[str, str] = field(default_factory=dict)
+    on_update: Callable[[str], None] | None = None
+    cache_control: Literal["5m", "1h"] | None = None
 
     def __post_init__(self) -> None:
         if not _is_name(self.name):
@@ -157,6 +166,15 @@ class Tool:
             raise ConfigError("invalid_tool", f"tool {self.name}: run must be an async function (context, args).")
         if not isinstance(self.input_schema, Mapping) or self.input_schema.get("type") != "object":
             raise ConfigError("invalid_tool", f"tool {self.name}: input_schema must be a JSON Schema of type object.")
+        if self.permission not in (None, "allow", "ask", "deny") and not isinstance(
+            self.permission, (Roles, Condition)
+        ):
+            raise ConfigError(
+                "invalid_tool",
+                f"tool {self.name}: permission must be 'allow', 'ask', 'deny', Roles(...), Condition(...) or None.",
+            )
+        if self.cache_control not in (None, "5m", "1h"):
+            raise ConfigError("invalid_tool", f"tool {self.name}: cache_control must be '5m', '1h' or None.")
         for value, label in ((self.timeout_ms, "timeout_ms"), (self.concurrency, "concurrency")):
             if value is not None and (type(value) is not int or value < 1):
                 raise ConfigError(
@@ -215,7 +233,7 @@ def tool(
     idempotent: bool = False,
     timeout_ms: int | None = None,
     concurrency: int | None = None,
-    permission: Literal["allow", "ask", "deny"] | None = None,
+    permission: Demand | None = None,
     subject: str | None = None,
     aliases: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...

@@ -75,6 +75,7 @@ def wire(
     bash_policy: str | BashPolicy | None,
     web: WebAccess | None,
     memory: str | os.PathLike[str] | MemoryStore | None,
+    roles: Iterable[str],
     tools: Iterable[Tool],
     warm: int,
     pool: Pool | None,
@@ -89,6 +90,7 @@ def wire(
     _check("web", web, WebAccess)
     _check_list("hooks", hooks, "[Hook('audit', post=log)]")
     _check_list("secrets", secrets, "[os.environ['API_KEY']]")
+    _check_list("roles", roles, "['admin']")
     _check_list("tools", tools, "[my_tool]")
     if approver is not None and not callable(approver):
         raise ConfigError("invalid_option", "approver must be a function of one ApprovalRequest, or None.")
@@ -142,6 +144,7 @@ def wire(
             events=bus,
             secrets=hushed,
             artifacts=artifacts,
+            roles=roles,
         )
         programs.kernel = kernel
     except BaseException:

@@ -18,10 +18,10 @@ PACKAGE = Path(__file__).resolve().parent.parent / "ptc"
 MAX_LINES = 400
 
 LEAVES = frozenset({"codes", "errors", "limits", "names", "values", "results", "events"})
-TOOLING = LEAVES | {"tooling", "registry", "schema", "_signature", "_docstring", "_json_schema"}
+TOOLING = LEAVES | {"conditions", "tooling", "registry", "schema", "_signature", "_docstring", "_json_schema"}
 PROGRAM = TOOLING | {"workspace", "kernel", "protocol", "vm", "program", "journal"}
 SESSION = PROGRAM | {"tools", "session"}
-EVERYTHING_BELOW_CLI = SESSION | {"sync", "testing", "doctor", "agent", "mcp", "models", "memory", "ptc"}
+EVERYTHING_BELOW_CLI = SESSION | {"sync", "testing", "doctor", "agent", "mcp", "models", "memory", "web", "ptc"}
 
 
 class Row(NamedTuple):
@@ -45,7 +45,8 @@ ROWS: dict[str, Row] = {
     "schema": Row(LEAVES, "a schema is checked without knowing whose it is"),
     "_json_schema": Row(LEAVES, "the words of a schema sit beside the Tool record"),
     "_docstring": Row(LEAVES, "the words of a docstring sit beside the Tool record"),
-    "tooling": Row(LEAVES | {"_signature", "schema"}, "a Tool is data: it knows neither kernel nor VM"),
+    "conditions": Row(LEAVES, "a condition is judged from facts that it is given"),
+    "tooling": Row(LEAVES | {"conditions", "_signature", "schema"}, "a Tool is data: it knows neither kernel nor VM"),
     "_signature": Row(TOOLING, "the decorator's engine sits beside the Tool record"),
     "registry": Row(LEAVES | {"tooling", "schema"}, "the registry holds Tool records and compiles their schemas"),
     "workspace": Row(LEAVES, "files know paths and errors; they see neither tools nor kernel"),

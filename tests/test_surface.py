@@ -12,9 +12,11 @@ import ptc
 SURFACE = [
     "Approval",
     "ApprovalRequest",
+    "BashPolicy",
     "Block",
     "Budget",
     "CallRecord",
+    "Condition",
     "ConfigError",
     "Content",
     "Event",
@@ -27,8 +29,10 @@ SURFACE = [
     "ProgramError",
     "ProgramResult",
     "PtcError",
+    "RemoteWorkspace",
     "Replace",
     "RetryLater",
+    "Roles",
     "Session",
     "SessionClosed",
     "SyncSession",
@@ -41,7 +45,7 @@ SURFACE = [
 ]
 SESSION_OPTIONS = [
     "workspace", "policy", "approver", "hooks", "budget", "limits", "ceilings", "secrets", "bash_policy", "web",
-    "memory", "tools", "warm", "pool",
+    "memory", "roles", "tools", "warm", "pool",
 ]  # fmt: skip
 PROGRAM_OPTIONS = ["source", "path", "inputs", "allowed_tools", "limits", "language", "governed"]
 SESSION_METHODS = [

@@ -74,6 +74,7 @@ class Kernel:
     secrets         values that must not leave the session in any result, event or record
     artifacts       store of outputs that were cut; None makes one with the default bounds
     tracer          an OpenTelemetry tracer, or None
+    roles           of the caller, for tools that demand one
     max_concurrent  calls of the session that run at once. 64
     settle_ms       time for a tool to end after it was called off, milliseconds. 500
     approval_timeout_ms   time for the approver, milliseconds. 300,000
@@ -93,6 +94,7 @@ class Kernel:
         sanitizer: Sanitizer | None = None,
         artifacts: ArtifactStore | None = None,
         tracer: Any = None,
+        roles: Iterable[str] = (),
         max_concurrent: int = 64,
         settle_ms: int = 500,
         approval_timeout_ms: int = 300_000,
@@ -108,7 +110,7 @@ class Kernel:
         listed = hook_list(hooks)
         self._host = host = Host(self.events, self.sanitizer, self.epoch)
         validate = Validate()
-        permission = Permission(self.policy, workspace)
+        permission = Permission(self.policy, workspace, frozenset(roles))
         self._trace = Trace(host, tracer)
         self._timeout = Timeout(settle_ms / 1000)
         # A governor that has nothing to do in this session is not folded in.

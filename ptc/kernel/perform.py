@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ptc.errors import PtcError, ToolError
-from ptc.events import OutputDelta, Progress
-from ptc.kernel._excerpt import describe
+from ptc.events import Audit, OutputDelta, Progress
+from ptc.kernel._excerpt import describe, shorten
 from ptc.kernel._host import Host
 from ptc.kernel._json import MAX_DEPTH, is_json
+from ptc.kernel._updates import Updates
 from ptc.kernel.call import Call
 from ptc.kernel.sanitize import SanitizedStream
 from ptc.limits import HARD_MAXIMUM
 from ptc.results import ToolResult
-from ptc.tooling import ToolContext
+from ptc.schema import Validator, compile_schema
+from ptc.tooling import Tool, ToolContext
 from ptc.values import check_json, dumps, show
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Perform", "normalised"]
 
+MAX_DECLARED: Final = 4_096
+BUILT_IN: Final = "built-in"
 Nested: TypeAlias = Callable[[Call, str, Mapping[str, Any]], Coroutine[Any, Any, ToolResult]]
 
 
@@ -38,11 +42,14 @@ class Perform:
         self._workspace = workspace
         self._host = host
         self._nested = nested
+        # By identity, with the tool kept beside its validator so that its identity is not reused.
+        self._declared: dict[int, tuple[Tool, Validator]] = {}
 
     async def __call__(self, call: Call) -> ToolResult:
         tool = call.tool
         assert tool is not None
-        voice = _Voice(call, self._host, self._nested)
+        updates = None if tool.on_update is None else Updates(call.name, tool.on_update, self._host)
+        voice = _Voice(call, self._host, self._nested, updates)
         context = ToolContext(
             self._workspace,
             call.id,
@@ -53,10 +60,14 @@ class Perform:
             voice.delta,
             call.cap_bytes,
             call,
+            voice.audit,
         )
         call.admitted = True
+        result: ToolResult | None = None
         try:
             result = normalised(call.name, await tool.run(context, call.args))
+            if tool.output_schema is not None and tool.source != BUILT_IN and result.error is None:
+                self._require_declared(tool, result)
         except asyncio.CancelledError as error:
             if call.stopping is not None:
                 raise
@@ -67,8 +78,27 @@ class Perform:
             result = self._failure(call, error)
         finally:
             voice.end()
+            if updates is not None:
+                updates.end(result)
         call.result = result
         return result
+
+    def _require_declared(self, tool: Tool, result: ToolResult) -> None:
+        """Hold a result to the schema that its tool declares. Our own tools are held to theirs by their tests."""
+        kept = self._declared.get(id(tool))
+        if kept is None:
+            assert tool.output_schema is not None
+            if len(self._declared) >= MAX_DECLARED:
+                del self._declared[next(iter(self._declared))]
+            kept = self._declared[id(tool)] = (tool, compile_schema(tool.output_schema))
+        problems = kept[1].validate(result.data)
+        if problems:
+            raise ToolError(
+                "output_schema_violation",
+                f"{tool.name} ran, but its result does not fit the schema that it declares: "
+                f"{show(str(problems[0]), 200)}. Its effects may exist; the host has to repair the tool.",
+                details={"output_schema_violation": True},
+            )
 
     def _failure(self, call: Call, error: BaseException) -> ToolResult:
         text = show(self._host.reason(describe(error)), 600)
@@ -78,9 +108,10 @@ class Perform:
 class _Voice:
     """What a running tool can say and ask: nested calls, progress, pieces of output. Abandoned, it is not heard."""
 
-    __slots__ = ("_call", "_host", "_nested", "_stream")
+    __slots__ = ("_call", "_host", "_nested", "_stream", "_updates")
 
-    def __init__(self, call: Call, host: Host, nested: Nested) -> None:
+    def __init__(self, call: Call, host: Host, nested: Nested, updates: Updates | None) -> None:
+        self._updates = updates
         self._call = call
         self._host = host
         self._nested = nested
@@ -91,8 +122,16 @@ class _Voice:
 
     def progress(self, message: str, fraction: float | None = None) -> None:
         host = self._host
+        if self._updates is not None and self._call.record.state == "running":
+            self._updates.progress(message, fraction)
         if host.events.active and self._call.record.state == "running":
             host.events.emit(Progress(host.now_ms(), self._call.name, host.reason(message), fraction))
+
+    def audit(self, kind: str, facts: Mapping[str, Any]) -> None:
+        host = self._host
+        if host.events.active and self._call.record.state == "running":
+            clean = shorten(dict(facts), host.sanitizer)
+            host.events.emit(Audit(host.now_ms(), self._call.id, self._call.name, kind, clean))
 
     def delta(self, text: str) -> None:
         if self._host.events.active:

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from ptc.conditions import Condition, Roles, Unmet
 from ptc.errors import ConfigError, ToolError
 from ptc.kernel._pattern import CommandPattern, PathPattern, folded, pattern_fault, text_pattern
 from ptc.kernel.call import Call, Next
@@ -139,7 +140,7 @@ class Policy:
         none. `only_reads`: whether this call has no effects; None means what the tool says of all its calls."""
         decision = self._by_rules(tool, subject, tool.read_only if only_reads is None else only_reads)
         demand = tool.permission
-        if demand is not None and _SEVERITY[demand] > _SEVERITY[decision.action]:
+        if isinstance(demand, str) and _SEVERITY[demand] > _SEVERITY[decision.action]:
             return Decision(demand, f"{tool.name} itself, whose permission is {demand}")
         return decision
 
@@ -185,9 +186,10 @@ class Policy:
 class Permission:
     """The governor. A denied call is refused; a call that needs approval is marked for `approval`."""
 
-    def __init__(self, policy: Policy, workspace: Workspace) -> None:
+    def __init__(self, policy: Policy, workspace: Workspace, roles: frozenset[str] = frozenset()) -> None:
         self._policy = policy
         self._workspace = workspace
+        self._roles = roles
 
     async def __call__(self, call: Call, next: Next) -> ToolResult:
         if call.trusted:
@@ -196,6 +198,8 @@ class Permission:
         assert tool is not None
         subjects = call.subjects(self._workspace) if self._policy.needs_subject(tool) else ()
         (action, rule), subject = self._policy.decide_all(tool, subjects, only_reads=call.only_reads)
+        if action != "deny":
+            action, rule = self._own_demand(call, Decision(action, rule))
         if action == "deny":
             shown = tool.name if subject is None else f"{tool.name}({show(subject)})"
             raise ToolError(
@@ -206,6 +210,34 @@ class Permission:
             )
         call.ask = rule if action == "ask" else None
         return await next(call)
+
+    def _own_demand(self, call: Call, decision: Decision) -> Decision:
+        """The decision, made stricter by what the tool itself demands of its callers or their calls."""
+        assert call.tool is not None
+        demand = call.tool.permission
+        if not isinstance(demand, (Roles, Condition)):
+            return decision
+        facts = {
+            "tool": call.tool.name,
+            "input": call.args,
+            "roles": sorted(self._roles),
+            "session": {"origin": call.origin, "program": call.program},
+            "cwd": ".",
+        }
+        why = _unmet(demand, facts)
+        return decision if why is None else Decision("deny", why)
+
+
+def _unmet(demand: Roles | Condition, facts: dict[str, Any]) -> str | None:
+    """Why a demand of a tool is not met, as a phrase; None if it is."""
+    if isinstance(demand, Roles):
+        if demand.names & set(facts["roles"]):
+            return None
+        return f"the tool's own demand for one of the roles {', '.join(sorted(demand.names))}"
+    try:
+        return None if demand.holds(facts) else "the tool's own condition, which this call does not meet"
+    except Unmet as error:
+        return f"the tool's own condition, which cannot be judged: {error}"
 
 
 def _parse(text: object, action: Action) -> tuple[str, str | None]:

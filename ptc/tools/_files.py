@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
@@ -9,8 +10,9 @@ from typing import Any, Final, ParamSpec, TypeVar
 import anyio.to_thread
 
 from ptc.errors import ToolError
+from ptc.tooling import ToolContext
 
-__all__ = ["PATH_SCHEMA", "encode", "reading", "version_text", "writing"]
+__all__ = ["PATH_SCHEMA", "encode", "reading", "record_write", "version_text", "writing"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,6 +47,12 @@ def encode(text: str, argument: str) -> bytes:
             f"{argument} holds half of a surrogate pair at character {error.start}, which is not text. Remove it, or "
             "replace it by '\\ufffd'.",
         ) from None
+
+
+def record_write(context: ToolContext, path: str, data: bytes) -> None:
+    """Put on record that a file was written: its path, and size and SHA-256 of the bytes that were given."""
+    facts = {"path": path, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    context.audit("file_written", facts)
 
 
 def version_text(version: tuple[int, int, int]) -> str:

@@ -38,7 +38,7 @@ async def status(asked: Asked) -> Answer:
             files.append(_changed(record[2:], "??", None))
     branch = head.get("branch.head", "")
     ahead, behind = (head.get("branch.ab", "+0 -0").replace("+", "").replace("-", "") + " 0").split()[:2]
-    data = {
+    data: dict[str, Any] = {
         "branch": None if branch == "(detached)" else branch,
         "detached": branch == "(detached)",
         "commit": None if head.get("branch.oid") == "(initial)" else head.get("branch.oid"),

@@ -63,7 +63,10 @@ class Web:
         """Fetch within the time that the call has. Raises ToolError as `WebClient.get`."""
         client = await self.client()
         left = context.time_left()
-        return await client.get(_parsed(url), timeout_s=None if left is None else max(left - _MARGIN_S, left / 2))
+        fetched = await client.get(_parsed(url), timeout_s=None if left is None else max(left - _MARGIN_S, left / 2))
+        facts = {"host": fetched.url.host, "status": fetched.status, "bytes": len(fetched.body)}
+        context.audit("url_fetched", facts)
+        return fetched
 
 
 def checked_url(tool: str, schema: Mapping[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:

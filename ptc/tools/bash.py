@@ -104,8 +104,25 @@ def bash_tool(workspace: Workspace, policy: BashPolicy = CODER, *, hidden: Calla
     async def run(context: ToolContext, args: dict[str, Any]) -> ToolResult:
         sandbox = await anyio.to_thread.run_sync(_sandbox, policy)
         timeout_s = _seconds(args, context)
-        command, risk = await anyio.to_thread.run_sync(_prepare, context, args, timeout_s)
+        try:
+            command, risk = await anyio.to_thread.run_sync(_prepare, context, args, timeout_s)
+        except ToolError as error:
+            if error.code.startswith("bash_"):
+                context.audit("bash_rejected", {"asked": _asked(args), "policy": policy.name, **error.details})
+            raise
+        facts = {"argv": list(command.argv), "cwd": args.get("cwd", "."), "risk": risk, "policy": policy.name}
+        context.audit("bash_invoked", {**facts, "timeout_s": timeout_s, "sandbox": sandbox.level})
         ran = await sandbox.run(command)
+        context.audit(
+            "bash_completed",
+            {
+                **facts,
+                "exit_code": 124 if ran.timed_out else ran.exit_code,
+                "duration_s": round(ran.duration_s, 3),
+                "stdout_truncated": ran.stdout.truncated,
+                "stderr_truncated": ran.stderr.truncated,
+            },
+        )
         return _result(ran, args, policy, sandbox.level, risk, timeout_s)
 
     def _prepare(context: ToolContext, args: dict[str, Any], timeout_s: float) -> tuple[Command, Risk]:

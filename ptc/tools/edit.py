@@ -17,7 +17,7 @@ from ptc.results import ToolResult
 from ptc.tooling import Tool, ToolContext
 from ptc.tools._diff import unified_diff
 from ptc.tools._edits import Edit, Plan, apply, plan
-from ptc.tools._files import PATH_SCHEMA, encode, reading, version_text, writing
+from ptc.tools._files import PATH_SCHEMA, encode, reading, record_write, version_text, writing
 from ptc.values import show
 from ptc.workspace.base import FileStat, Resolved, Workspace
 from ptc.workspace.paths import printable
@@ -89,7 +89,11 @@ def edit_tool() -> Tool:
 async def _run(context: ToolContext, args: dict[str, Any]) -> ToolResult:
     edits = _edits(args)
     change = await reading(_prepare, context.workspace, args.get("path"), edits)
-    return await writing(_finish, context.workspace, change, args.get("dry_run", False))
+    dry_run = args.get("dry_run", False)
+    result = await writing(_finish, context.workspace, change, dry_run)
+    if not dry_run:
+        record_write(context, change.at.shown, change.new)
+    return result
 
 
 def _edits(args: dict[str, Any]) -> list[Edit]:

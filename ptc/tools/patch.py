@@ -16,7 +16,7 @@ import anyio.to_thread
 from ptc.errors import ToolError
 from ptc.results import ToolResult
 from ptc.tooling import Tool, ToolContext
-from ptc.tools._files import writing
+from ptc.tools._files import record_write, writing
 from ptc.tools._git_process import require_git, run_git
 from ptc.tools._patch_blocks import BEGIN, parse_blocks
 from ptc.tools._patch_files import Step, prepare, write_all
@@ -131,6 +131,11 @@ async def _run(context: ToolContext, args: dict[str, Any]) -> ToolResult:
     dry_run = args.get("dry_run", False)
     if not dry_run:
         await writing(write_all, context.workspace, steps)
+        for step in steps:
+            if step.after is not None:
+                record_write(context, (step.target or step.at).shown, step.after)
+            if step.after is None or step.target is not None:
+                context.audit("file_removed", {"path": step.at.shown})
     return _report(steps, dry_run)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from ptc.errors import ToolError
 from ptc.results import ToolResult
 from ptc.tooling import Tool, ToolContext
-from ptc.tools._files import PATH_SCHEMA, encode, version_text, writing
+from ptc.tools._files import PATH_SCHEMA, encode, record_write, version_text, writing
 from ptc.values import show
 from ptc.workspace.base import ABSENT, FileStat, Resolved, Workspace
 from ptc.workspace.paths import printable
@@ -80,13 +80,18 @@ async def _run(context: ToolContext, args: dict[str, Any]) -> ToolResult:
                 'write: mode "append" needs expected_offset, the size of the file in bytes before the append (0 for a '
                 "new file). read gives it as size.",
             )
-        return await writing(_append, context.workspace, args.get("path"), data, int(offset), create_dirs)
+        result = await writing(_append, context.workspace, args.get("path"), data, int(offset), create_dirs)
+        if not result.metadata["already_applied"]:
+            record_write(context, result.metadata["path"], data)
+        return result
     # Some providers fill optional integers with 0, so 0 is taken for "absent".
     if args.get("expected_offset"):
         raise ToolError(
             "invalid_arguments", 'write: expected_offset belongs to mode "append"; leave it out to overwrite.'
         )
-    return await writing(_overwrite, context.workspace, args.get("path"), data, create_dirs)
+    result = await writing(_overwrite, context.workspace, args.get("path"), data, create_dirs)
+    record_write(context, result.metadata["path"], data)
+    return result
 
 
 def _overwrite(workspace: Workspace, path: Any, data: bytes, create_dirs: bool) -> ToolResult:

@@ -41,7 +41,7 @@ _CONFLICTS: Final = ("PreconditionFailed", "ConditionalRequestConflict", "412")
 
 def number_of(error: Exception) -> int:
     """The errno that says the same as `error`; EIO for what is not known, so that the map is total."""
-    if isinstance(error, OSError) and error.errno in errno.errorcode:
+    if isinstance(error, OSError) and error.errno is not None and error.errno in errno.errorcode:
         return error.errno
     for kind, number in _KINDS:
         if isinstance(error, kind):
