@@ -9,9 +9,10 @@ from ptc.errors import ToolError
 from ptc.tools._git_asked import Answer, Asked
 from ptc.tools._git_read import diff, log, status
 from ptc.tools._git_refs import branch, checkout, remote, stash, worktree
+from ptc.tools._git_safety import Repository
 from ptc.values import show
 
-__all__ = ["COMMANDS", "default_subcommand", "only_reads"]
+__all__ = ["COMMANDS", "Asked", "Repository", "default_subcommand", "only_reads"]
 
 COMMANDS: Final[dict[str, tuple[Callable[[Asked], Awaitable[Answer]], tuple[str, ...]]]] = {
     "status": (status, ("show",)),

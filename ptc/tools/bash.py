@@ -16,8 +16,6 @@ import anyio.to_thread
 from ptc.errors import ToolError
 from ptc.results import ErrorInfo, ToolResult
 from ptc.schema import compile_schema, refuse_arguments
-from ptc.shell.judge import judge, subjects
-from ptc.shell.places import Places
 from ptc.shell.policy import CODER, BashPolicy
 from ptc.tooling import Method, Tool, ToolContext
 from ptc.tools._bash_hidden import hidden_paths
@@ -126,7 +124,10 @@ def bash_tool(workspace: Workspace, policy: BashPolicy = CODER, *, hidden: Calla
         return _result(ran, args, policy, sandbox.level, risk, timeout_s)
 
     def _prepare(context: ToolContext, args: dict[str, Any], timeout_s: float) -> tuple[Command, Risk]:
-        from ptc.sandbox.spec import Command  # with the first command, not with the session
+        # Loaded with the first command, not with the session: rules and sandbox take 15 ms.
+        from ptc.sandbox.spec import Command
+        from ptc.shell.judge import judge
+        from ptc.shell.places import Places
 
         at = context.workspace.resolve(args.get("cwd", "."))
         if context.workspace.stat(at).kind != "dir":
@@ -163,7 +164,7 @@ def bash_tool(workspace: Workspace, policy: BashPolicy = CODER, *, hidden: Calla
         run=run,
         positional=("command",),
         methods=(Method("bash", ("command",), gives="data", pick="stdout", exit_throws=True),),
-        subjects=lambda args: subjects(_asked(args)),
+        subjects=_subjects,
         subject_kind="command",
         validator=_checked(),
         unruled="ask",
@@ -186,6 +187,13 @@ def _level(policy: BashPolicy) -> str:
         return f"Commands are confined by {_sandbox(policy).explain}."
     except ToolError as error:
         return f"On this machine every call is refused: {error.message}"
+
+
+def _subjects(args: Mapping[str, Any]) -> list[str]:
+    """Every command of the call, for the rules."""
+    from ptc.shell.judge import subjects  # see _prepare
+
+    return subjects(_asked(args))
 
 
 def _asked(args: Mapping[str, Any]) -> str | Sequence[str]:

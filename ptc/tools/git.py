@@ -7,22 +7,20 @@ never taken for options. What changes nothing counts as reading, call by call.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, Final
 
 import anyio.to_thread
 
 from ptc.errors import ToolError
 from ptc.results import ToolResult
-from ptc.shell.words import joined
 from ptc.tooling import Tool, ToolContext
-from ptc.tools._git_asked import Asked
-from ptc.tools._git_commands import COMMANDS, default_subcommand, only_reads
-from ptc.tools._git_safety import Repository
 from ptc.workspace.base import Workspace
 
 __all__ = ["git_tool"]
 
 TIMEOUT_S: Final = 60
+COMMANDS: Final = ("status", "log", "diff", "branch", "checkout", "stash", "remote", "worktree")
 
 _DESCRIPTION: Final = """\
 Work with the git repository that a folder of the workspace lies in. command is one of
@@ -89,14 +87,15 @@ def git_tool(workspace: Workspace) -> Tool:
         return f"{roots[at.root]}/{at.rel}" if at.rel else roots[at.root]
 
     async def run(context: ToolContext, args: dict[str, Any]) -> ToolResult:
-        subcommand = default_subcommand(args)
+        git = _library()
+        subcommand = git.default_subcommand(args)
         left = context.time_left()
         timeout_s = TIMEOUT_S - 1 if left is None else max(left - 0.3, left / 2)
         cwd = await anyio.to_thread.run_sync(lambda: absolute(args.get("cwd", "."), folder=True))
-        repository = await Repository.open(cwd, roots, timeout_s=timeout_s)
+        repository = await git.Repository.open(cwd, roots, timeout_s=timeout_s)
         writes = args["command"] == "worktree" and subcommand != "list"
-        asked = Asked(args, subcommand, repository, timeout_s, lambda path: absolute(path, for_write=writes))
-        answer = await COMMANDS[args["command"]][0](asked)
+        asked = git.Asked(args, subcommand, repository, timeout_s, lambda path: absolute(path, for_write=writes))
+        answer = await git.COMMANDS[args["command"]][0](asked)
         metadata = {"command": args["command"], "subcommand": subcommand, "sandbox": repository.level}
         return ToolResult("git", answer.text, data=answer.data, metadata=metadata, truncated=answer.truncated)
 
@@ -110,16 +109,23 @@ def git_tool(workspace: Workspace) -> Tool:
         aliases={"maxCount": "max_count", "byteOffset": "byte_offset", "maxBytes": "max_bytes"},
         subjects=_subjects,
         subject_kind="command",
-        reads=lambda args: only_reads(dict(args)),
+        reads=lambda args: _library().only_reads(dict(args)),
         timeout_ms=TIMEOUT_S * 1000,
         concurrency=4,
         source="built-in",
     )
 
 
+def _library() -> Any:
+    """What git is run with. Loaded by the first call: with the sandbox it takes 20 ms, and few sessions use it."""
+    return import_module("ptc.tools._git_commands")
+
+
 def _subjects(args: Mapping[str, Any]) -> list[str]:
     """For rules such as `git(checkout:*)` or `git(stash list)`: command, subcommand, and what it is about."""
-    subcommand = default_subcommand(dict(args))
+    from ptc.shell.words import joined  # see _library
+
+    subcommand = _library().default_subcommand(dict(args))
     words = [args["command"], *([] if subcommand in ("show", "switch") else [subcommand])]
     about = args.get("name") or args.get("ref") or args.get("path")
     return [joined([*words, *([str(about)] if about else [])])]

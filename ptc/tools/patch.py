@@ -6,29 +6,24 @@ own, so that it works on every workspace and no path of the patch reaches git.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import anyio.to_thread
 
-from ptc.errors import ToolError
 from ptc.results import ToolResult
 from ptc.tooling import Tool, ToolContext
 from ptc.tools._files import record_write, writing
-from ptc.tools._git_process import require_git, run_git
 from ptc.tools._patch_blocks import BEGIN, parse_blocks
 from ptc.tools._patch_files import Step, prepare, write_all
 from ptc.tools._patch_model import Change, invalid
-from ptc.tools._patch_unified import looks_unified, parse_unified, written
+from ptc.tools._patch_unified import looks_unified, parse_unified
 from ptc.values import show
 
 __all__ = ["patch_tool"]
 
 MAX_PATCH_CHARS: Final = 2 * 1024 * 1024
 MAX_FILES: Final = 200
-_GIT_S: Final = 20.0
 
 _DESCRIPTION: Final = """\
 Change text files by a patch: a unified diff of one or several files, or this form, which needs no line numbers:
@@ -124,10 +119,13 @@ def _parsed(args: Mapping[str, Any]) -> tuple[list[Change], bool]:
 async def _run(context: ToolContext, args: dict[str, Any]) -> ToolResult:
     changes, unified = _parsed(args)
     if unified:
+        # Loaded with the first diff: the sandbox takes 15 ms.
+        from ptc.tools._patch_git import by_git, require_git
+
         require_git()
     steps = await anyio.to_thread.run_sync(prepare, context.workspace, changes)
     if unified and any(step.change.hunks for step in steps):
-        await _by_git(steps, context)
+        await by_git(steps, context)
     dry_run = args.get("dry_run", False)
     if not dry_run:
         await writing(write_all, context.workspace, steps)
@@ -137,46 +135,6 @@ async def _run(context: ToolContext, args: dict[str, Any]) -> ToolResult:
             if step.after is None or step.target is not None:
                 context.audit("file_removed", {"path": step.at.shown})
     return _report(steps, dry_run)
-
-
-async def _by_git(steps: list[Step], context: ToolContext) -> None:
-    """Have git make the new contents, and take them over."""
-    with tempfile.TemporaryDirectory(prefix="ptc-", ignore_cleanup_errors=True) as folder:
-        await anyio.to_thread.run_sync(_lay_out, folder, steps)
-        left = context.time_left()
-        words = ["apply", "--recount", "--unidiff-zero", "--whitespace=nowarn", "--", "patch"]
-        ran, _ = await run_git(
-            words,
-            cwd=folder,
-            roots=[folder],
-            write=True,
-            timeout_s=_GIT_S if left is None else min(_GIT_S, max(left - 0.3, left / 2)),
-            env={"GIT_CEILING_DIRECTORIES": folder, "GIT_DIR": "/dev/null"},
-        )
-        if ran.exit_code != 0:
-            raise ToolError(
-                "patch_does_not_apply",
-                f"patch: git refused it: {show(ran.stderr.text.strip(), 300)}; nothing was changed.",
-            )
-        await anyio.to_thread.run_sync(_take_over, folder, steps)
-
-
-def _lay_out(folder: str, steps: list[Step]) -> None:
-    texts = []
-    for number, step in enumerate(steps):
-        if step.before is not None:
-            Path(folder, f"f{number}").write_bytes(step.text.plain())
-        if step.change.hunks:
-            texts.append(written(step.change, f"f{number}"))
-    Path(folder, "patch").write_bytes("".join(texts).encode("utf-8", "surrogateescape"))
-
-
-def _take_over(folder: str, steps: list[Step]) -> None:
-    for number, step in enumerate(steps):
-        if step.after is None or not step.change.hunks:
-            continue
-        data = Path(folder, f"f{number}").read_bytes()
-        step.after = data.replace(b"\n", b"\r\n") if step.text.crlf else data
 
 
 def _report(steps: list[Step], dry_run: bool) -> ToolResult:
