@@ -11,9 +11,11 @@ import select
 import time
 from typing import Final, NamedTuple
 
-from ptc.errors import ProtocolError, PtcError
+from ptc.errors import ProtocolError, PtcError, ToolError
 from ptc.protocol.machine import Connection
 from ptc.protocol.messages import Ready, parse_ready
+from ptc.sandbox.probe import probe
+from ptc.shell.syntax import available as grammar_available
 from ptc.vm.harden import LAYERS
 from ptc.vm.process import Child, Zygote
 
@@ -53,7 +55,21 @@ def rows() -> list[Row]:
         facts.append(
             Row(layer, "on" if on else "off", PURPOSE[layer] if on else f"not available here: {PURPOSE[layer]}")
         )
-    return facts
+    return [*facts, *_commands()]
+
+
+def _commands() -> list[Row]:
+    """How commands of `bash` and `git` are confined, and what stands in the way of something stronger."""
+    try:
+        found = probe()
+    except ToolError as error:
+        return [Row("command sandbox", "off", f"bash refuses every call: {error.message}")]
+    rows = [Row("command sandbox", "on", found.explain)]
+    rows += [Row(f"  not {level}", "off", why) for level, why in found.why_not]
+    line = (
+        "command lines are judged" if grammar_available() else "bash takes argv only; the extra bash is not installed"
+    )
+    return [*rows, Row("shell grammar", "ok" if grammar_available() else "off", line)]
 
 
 def _engine() -> Row:

@@ -66,7 +66,7 @@ ROWS: dict[str, Row] = {
     ),
     "session": Row(SESSION - {"session"} | {"wiring"}, "the session is the face of what is wired"),
     "sync": Row(SESSION, "the blocking session is the session behind a portal"),
-    "doctor": Row(SESSION, "the doctor asks the rooms below it"),
+    "doctor": Row(SESSION | {"sandbox", "shell"}, "the doctor asks the rooms below it"),
     "testing": Row(SESSION | {"models"}, "public fakes stand on the public rooms"),
     "models": Row(TOOLING, "a model is reached by HTTP and sees tool definitions only"),
     "memory": Row(TOOLING, "the memory store offers tools and knows no kernel"),

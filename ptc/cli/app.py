@@ -13,6 +13,7 @@ import click
 from ptc import __version__
 from ptc.cli import _exit
 from ptc.cli._terminal import harden_streams, line
+from ptc.cli.codes import codes
 from ptc.cli.doctor import doctor
 from ptc.cli.run import run
 from ptc.cli.tools import tools
@@ -35,7 +36,7 @@ def group(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (run, tools, doctor):
+for _command in (run, tools, codes, doctor):
     group.add_command(_command)
 
 
