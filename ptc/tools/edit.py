@@ -32,8 +32,9 @@ Replace exact text in a file; all edits are applied, or none. Example:
 Each old must be in the file exactly, whitespace and line ends included, without the line numbers that read shows. Its
 first occurrence changes; the answer says if there are more (require_unique: true refuses then; replace_all: true in an
 edit changes all). Or: {"path": "a.py", "old_string": "x", "new_string": "y", "replace_all": false}, which refuses a
-text found more than once. dry_run: true gives the diff and writes nothing. Errors begin with [edit], or with
-[workspace] or [file] if the path or the file cannot be used; then nothing changed."""
+text found more than once. dry_run: true gives the diff and writes nothing. expected_replacements: 3 refuses unless
+exactly 3 places change. Errors begin with [edit], or with [workspace] or [file] if the path or the file cannot be used;
+then nothing changed."""
 
 _INPUT: Final[dict[str, Any]] = {
     "type": "object",
@@ -61,6 +62,16 @@ _INPUT: Final[dict[str, Any]] = {
         "old_string": {"type": "string", "description": "One edit instead of edits; must be unique in the file."},
         "new_string": {"type": "string"},
         "replace_all": {"type": "boolean", "default": False, "description": "With old_string: every occurrence."},
+        "expected_replacements": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "Refuse unless all edits together replace exactly so many places.",
+        },
+        "max_replacements": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "Refuse if all edits together would replace more places.",
+        },
         "dry_run": {"type": "boolean", "default": False, "description": "Give the diff, write nothing."},
     },
     "required": ["path"],
@@ -89,6 +100,7 @@ def edit_tool() -> Tool:
 async def _run(context: ToolContext, args: dict[str, Any]) -> ToolResult:
     edits = _edits(args)
     change = await reading(_prepare, context.workspace, args.get("path"), edits)
+    _require_count(change, args)
     dry_run = args.get("dry_run", False)
     result = await writing(_finish, context.workspace, change, dry_run)
     if not dry_run:
@@ -148,6 +160,25 @@ def _prepare(workspace: Workspace, path: Any, edits: list[Edit]) -> _Change:
         )
     planned = plan(data, edits, shown=at.shown, max_bytes=MAX_FILE_BYTES)
     return _Change(at, len(edits), data, apply(data, planned.ranges), facts, planned)
+
+
+def _require_count(change: _Change, args: dict[str, Any]) -> None:
+    """Hold the number of replacements against what the caller states. Raises ToolError `edit_count_mismatch`."""
+    found = len(change.planned.ranges)
+    expected, most = args.get("expected_replacements"), args.get("max_replacements")
+    if expected is not None and found != expected:
+        raise _miscounted(change, found, f"expected_replacements is {int(expected):,}")
+    if most is not None and found > most:
+        raise _miscounted(change, found, f"max_replacements is {int(most):,}")
+
+
+def _miscounted(change: _Change, found: int, stated: str) -> ToolError:
+    return ToolError(
+        "edit_count_mismatch",
+        f"The edits would replace {found:,} place(s) of {show(change.at.shown)}, but {stated}; nothing was written. "
+        "See the places with dry_run: true and without the number, then correct the edits or the number.",
+        details={"path": change.at.shown, "replacements": found},
+    )
 
 
 def _finish(workspace: Workspace, change: _Change, dry_run: bool) -> ToolResult:

@@ -124,11 +124,10 @@ def _append(workspace: Workspace, path: Any, data: bytes, offset: int, create_di
     if not already:
         if len(old) != offset:
             raise ToolError(
-                "file_changed",
+                "write_offset_mismatch",
                 f"{show(at.shown)} has {len(old):,} bytes, not the expected {offset:,}; nothing was written. Read its "
                 f"end, and append with expected_offset: {len(old)} if the content is still wanted.",
                 details={"path": at.shown, "size": len(old), "expected_offset": offset},
-                retryable=False,
             )
         if len(old) + len(data) > MAX_APPEND_BYTES:
             raise ToolError(

@@ -48,7 +48,7 @@ async def test_the_first_occurrence_changes_and_the_others_are_said_aloud() -> N
 
 async def test_require_unique_refuses_and_replace_all_changes_every_one() -> None:
     workspace = MemoryWorkspace({"f": "a a a"})
-    edits = [{"old": "a", "new": "b"}]
+    edits: list[dict[str, Any]] = [{"old": "a", "new": "b"}]
     assert (await refusal(EDIT, workspace, path="f", edits=edits, require_unique=True)).code == "edit_not_unique"
     assert content(workspace) == b"a a a"
     edits = [{"old": "a", "new": "b", "replace_all": True}]
@@ -152,6 +152,44 @@ async def test_files_too_large_to_edit_and_edits_that_make_them_so_are_refused(t
         assert error.code == "file_too_large"
         error = await refusal(EDIT, workspace, path="grows", old_string="a", new_string="b" * 100_000, replace_all=True)
         assert error.code == "file_too_large"
+
+
+@pytest.mark.promise("P5")
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize(
+    ("stated", "refused"),
+    [
+        ({"expected_replacements": 3}, False),
+        ({"expected_replacements": 3.0, "max_replacements": 3}, False),
+        ({"expected_replacements": 2}, True),
+        ({"expected_replacements": 4}, True),
+        ({"max_replacements": 3}, False),
+        ({"max_replacements": 9}, False),
+        ({"max_replacements": 2}, True),
+    ],
+)
+async def test_a_number_of_replacements_that_is_stated_must_hold(
+    stated: dict[str, Any], refused: bool, dry_run: bool
+) -> None:
+    workspace = MemoryWorkspace({"f": "a a b"})
+    edits = [{"old": "a", "new": "c", "replace_all": True}, {"old": "b", "new": "d"}]
+    arguments: dict[str, Any] = {"edits": edits, "dry_run": dry_run, **stated}
+    if refused:
+        error = await refusal(EDIT, workspace, path="f", **arguments)
+        assert error.code == "edit_count_mismatch"
+        assert error.details["replacements"] == 3
+        assert f"{next(iter(stated))} is {next(iter(stated.values()))}" in error.message
+    else:
+        assert (await call(EDIT, workspace, path="f", **arguments)).metadata["replacements"] == 3
+    assert content(workspace) == (b"a a b" if refused or dry_run else b"c c d")
+
+
+async def test_a_number_holds_for_the_other_form_too() -> None:
+    workspace = MemoryWorkspace({"f": "a a"})
+    stated: dict[str, Any] = {"old_string": "a", "new_string": "b", "replace_all": True, "expected_replacements": 1}
+    assert (await refusal(EDIT, workspace, path="f", **stated)).code == "edit_count_mismatch"
+    await call(EDIT, workspace, path="f", **{**stated, "expected_replacements": 2})
+    assert content(workspace) == b"b b"
 
 
 async def test_dry_run_shows_the_diff_and_writes_nothing() -> None:

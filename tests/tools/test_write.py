@@ -85,9 +85,10 @@ async def test_append_adds_at_the_expected_end_and_may_be_repeated() -> None:
 async def test_append_elsewhere_than_the_end_is_refused_with_the_size_found(offset: int) -> None:
     workspace = MemoryWorkspace({"log": "one\n"})
     error = await refusal(WRITE, workspace, path="log", content="xxx", mode="append", expected_offset=offset)
-    assert error.code == "file_changed"
+    assert error.code == "write_offset_mismatch"
     assert not error.retryable
     assert "expected_offset: 4" in error.message
+    assert error.details["size"] == 4
     assert content(workspace, "log") == b"one\n"
 
 

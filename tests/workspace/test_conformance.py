@@ -1,4 +1,4 @@
-"""What every workspace promises, whatever it is made of: local by openat2, local by the walk, in memory."""
+"""What every workspace promises, whatever it is made of: folders by openat2 or by the walk, memory, a remote store."""
 
 from __future__ import annotations
 

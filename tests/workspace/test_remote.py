@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,37 +20,6 @@ from ptc.workspace.base import ABSENT
 from ptc.workspace.remote import RemoteWorkspace
 
 pytestmark = pytest.mark.anyio
-
-SOURCE = """export default async function run(ctx) {
-  await ctx.write({path: 'src/a.py', content: 'x = 1\\ny = 2\\n', create_dirs: true});
-  await ctx.edit({path: 'src/a.py', edits: [{old: 'x = 1', new: 'x = 3'}]});
-  await ctx.patch(['*** Begin Patch', '*** Update File: src/a.py', '-y = 2', '+y = 4', '*** Add File: b/c.txt', '+hello',
-    '*** End Patch'].join('\\n'));
-  return {
-    text: await ctx.readFile('src/a.py'),
-    hits: await ctx.grep('x|hello'),
-    files: await ctx.glob('**/*'),
-    found: await ctx.find('*.py'),
-    names: (await ctx.ls('.')).map(entry => [entry.name, entry.type]),
-  };
-}"""
-ANSWER = {
-    "text": "x = 3\ny = 4\n",
-    "hits": "b/c.txt:1:hello\nsrc/a.py:1:x = 3",
-    "files": ["b/c.txt", "src/a.py"],
-    "found": ["src/a.py"],
-    "names": [["b", "dir"], ["src", "dir"]],
-}
-
-
-@pytest.mark.parametrize("kind", ["in_memory_fs", "bucket"])
-async def test_a_program_works_on_it_with_every_file_tool(kind: str, request: pytest.FixtureRequest) -> None:
-    workspace = request.getfixturevalue(kind)
-    async with Session(workspace) as session:
-        with anyio.fail_after(60):
-            result = await session.program(SOURCE)
-    assert result.error is None
-    assert result.value == ANSWER
 
 
 @pytest.mark.promise("P5")
@@ -202,6 +172,45 @@ async def test_rules_judge_its_paths_like_any_other(in_memory_fs: RemoteWorkspac
     assert denied.error is not None
     assert denied.error.code == "permission_denied"
     assert "key" not in hidden.output
+
+
+@pytest.mark.promise("P3")
+@pytest.mark.parametrize(
+    ("blocked", "call"),
+    [
+        ("cat_file", "ctx.readFile('a')"),
+        ("ls", "ctx.ls('.')"),
+        ("pipe_file", "ctx.write({path: 'b', content: 'x'})"),
+    ],
+)
+async def test_a_program_ends_in_its_time_although_the_backend_never_answers(
+    in_memory_fs: RemoteWorkspace, blocked: str, call: str
+) -> None:
+    in_memory_fs.write_bytes(in_memory_fs.resolve("a", for_write=True), b"text")
+    entered, release = threading.Event(), threading.Event()
+
+    def hanging(*args: Any, **options: Any) -> Any:
+        entered.set()
+        release.wait(30)
+        raise TimeoutError
+
+    setattr(in_memory_fs._backend.fs, blocked, hanging)
+    try:
+        async with Session(in_memory_fs) as session:
+            started = time.monotonic()
+            with anyio.fail_after(20):
+                result = await session.program(
+                    f"export default async ctx => {{ await {call} }}", limits={"timeout_ms": 500}
+                )
+            took = time.monotonic() - started
+            release.set()
+    finally:
+        release.set()
+        delattr(in_memory_fs._backend.fs, blocked)
+    assert entered.is_set()
+    assert result.status == "timed_out"
+    assert took < 2.0
+    assert [record.state for record in result.calls] == ["unknown" if blocked == "pipe_file" else "failed"]
 
 
 async def test_a_slow_backend_does_not_hold_up_the_event_loop(in_memory_fs: RemoteWorkspace) -> None:
