@@ -1,7 +1,7 @@
 """The figures of ptc, each beside what is asked of it, as ratios to peers in the same run where there is one.
 
     scripts/bench            everything
-    scripts/bench program    the programs only; `grep` the searches only
+    scripts/bench program    the programs only; `grep`, `files`, `tools`, `bash` and `memory` likewise
 
 The best (or the median, where it says p50) of several rounds is taken. Nothing here is on a special path: programs go
 through `Session.program`, searches through the tool's own searcher.
@@ -15,6 +15,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -25,8 +26,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from ptc import Session, Tool  # noqa: E402 - the script runs without an installation too
+from ptc.sandbox.probe import find_sandbox  # noqa: E402
+from ptc.sandbox.spec import Command, Profile  # noqa: E402
 from ptc.testing import MemoryWorkspace  # noqa: E402
-from scripts import bench_grep  # noqa: E402
+from scripts import bench_files, bench_grep, bench_memory, bench_utility  # noqa: E402
 
 ROUNDS = 5
 SEQUENTIAL, PARALLEL = 1_000, 1_000
@@ -231,6 +234,57 @@ def search() -> list[Row]:
     ]  # fmt: skip
 
 
+def files() -> list[Row]:
+    return [
+        (what, f"{ours:.2f} ms", "15 ms" if "off" in what else "", f"bare system calls {bare:.2f} ms")
+        for what, ours, bare in bench_files.rows()
+    ]
+
+
+def memories() -> list[Row]:
+    return [
+        (f"memory: {what}", f"{ours:.1f} ms", f"{bench_memory.ASKED_MS} ms", f"scan with LIKE {like:.0f} ms")
+        for what, ours, like in bench_memory.rows()
+    ]
+
+
+async def small_tools() -> list[Row]:
+    """What a call of each small tool costs beyond a call of `echo`, measured in turns with it."""
+    return [
+        (f"{name}, over echo", f"{ours - plain:.1f} us", f"{bench_utility.ASKED_US:.0f} us", f"echo {plain:.0f} us")
+        for name, ours, plain in await bench_utility.rows()
+    ]
+
+
+async def commands() -> list[Row]:
+    """`true` in the sandbox beside the same program started bare by asyncio, and through the tool."""
+    words, folder = ("true",), tempfile.gettempdir()
+    sandbox = await find_sandbox()
+    command = Command(words, folder, (folder,), Profile(write=True, network=True), 20)
+
+    async def bare() -> None:
+        process = await asyncio.create_subprocess_exec(*words)
+        await process.wait()
+
+    async def confined() -> None:
+        await sandbox.run(command)
+
+    plain, held = await best(bare), await best(confined)
+    with tempfile.TemporaryDirectory() as root:
+        async with Session(root) as opened:
+            through = await best(lambda: opened.tool("bash", {"argv": ["true"]}))
+    note = f"{sandbox.level}; bare {plain * 1000:.1f} ms"
+    return [
+        ("true in the sandbox, over bare", f"{(held - plain) * 1000:.1f} ms", "40 ms", note),
+        (
+            "true through bash, over bare",
+            f"{(through - plain) * 1000:.1f} ms",
+            "",
+            "rules, kernel and records included",
+        ),
+    ]
+
+
 def main() -> None:
     wanted = set(sys.argv[1:])
     rows: list[Row] = []
@@ -240,6 +294,14 @@ def main() -> None:
         rows += first_program()
     if not wanted or "grep" in wanted:
         rows += search()
+    if not wanted or "files" in wanted:
+        rows += files()
+    if not wanted or "tools" in wanted:
+        rows += asyncio.run(small_tools())
+    if not wanted or "bash" in wanted:
+        rows += asyncio.run(commands())
+    if not wanted or "memory" in wanted:
+        rows += memories()
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     print(f"{'what':{widths[0]}}  {'measured':>{widths[1]}}  {'asked':>{widths[2]}}")
     for what, measured, asked, note in rows:
