@@ -16,6 +16,11 @@ EXAMPLES = REPOSITORY / "examples"
 PYTHON = {
     "own_tool.py": "completed 11 ['price', 'price', 'price']\n",
     "governed.py": ("completed {'notes': 'written', 'secret': 'permission_denied', 'other': 'approval_rejected'}\n"),
+    "commands.py": (
+        "completed {'counted': '2', 'written': 'nonzero_exit', 'harmful': 'bash_policy_rejected', "
+        "'unclear': 'bash_not_checkable', 'unruled': 'approval_unanswered'}\n"
+    ),
+    "remember.py": ("project:one ['The parser is in src/parse.py; 实现并发']\n" * 2 + "project:two []\n" * 2),
     "blocking.py": (
         "['catch_errors.js', 'parallel_reads.js', 'search_auth.js']\n"
         "completed // Finds which files mention a word, reads them, and hands back evidence: "
