@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from ptc.codes import code_facts
 from ptc.errors import ToolError
-from ptc.values import dumps
+from ptc.values import dumps, show
 
 __all__ = [
     "CallRecord",
@@ -111,6 +111,21 @@ class ToolResult:
         if self.error is not None:
             e = self.error
             raise ToolError(e.code, e.message, details=e.details, retryable=e.retryable, category=e.category)
+
+    def exit_error(self) -> ToolError | None:
+        """A command that ran and ended with another code than 0, as an error that carries all of what it printed; None
+        for one that ended with 0."""
+        if self.exit_code == 0:
+            return None
+        data = self.data if isinstance(self.data, dict) else {}
+        stdout, stderr = data.get("stdout", self.output), data.get("stderr", "")
+        last = next((line for line in reversed(str(stderr or stdout).splitlines()) if line.strip()), "")
+        return ToolError(
+            "nonzero_exit",
+            f"{self.name} ended with exit code {self.exit_code}{f': {show(last, 200)}' if last else ''}. Its output is "
+            f"in error.details; ctx.tool({show(self.name, 60)}, ...) gives the result without throwing.",
+            details={"exitCode": self.exit_code, "stdout": stdout, "stderr": stderr},
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {

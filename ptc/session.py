@@ -220,6 +220,35 @@ class Session:
         given = [dict(edit) if isinstance(edit, Mapping) else edit for edit in edits]
         return await self._call("edit", {"path": path, "edits": given})
 
+    async def patch_file(self, patch: str, *, path: str | None = None, dry_run: bool = False) -> ToolResult:
+        """Apply a patch to one file or several, all or none: a unified diff, or the `*** Begin Patch` form.
+
+        path: the file of a diff that names none. dry_run: change nothing, say what would be changed.
+        """
+        args: dict[str, Any] = {"patch": patch, "dry_run": dry_run}
+        return await self._call("patch", args if path is None else {**args, "path": path})
+
+    async def bash(
+        self, command: str | Sequence[str], *, cwd: str = ".", timeout: float = 30, stdin: str | None = None
+    ) -> str:
+        """What a command prints on standard output. `command` is a list of words, run as it is, or a line for bash.
+
+        cwd: folder of the workspace; timeout: seconds; stdin: what it reads, None means nothing. Raises ToolError, with
+        `nonzero_exit` for a command that ends with another code than 0.
+        """
+        given: Any = command if isinstance(command, str) else list(command)
+        args = {"command" if isinstance(command, str) else "argv": given, "cwd": cwd, "timeout": timeout}
+        result = await self._good("bash", args if stdin is None else {**args, "stdin": stdin})
+        error = result.exit_error()
+        if error is not None:
+            raise error
+        return str(result.data["stdout"])
+
+    async def git(self, /, command: str, subcommand: str | None = None, **args: Any) -> ToolResult:
+        """One command of the tool `git`: status, log, diff, branch, checkout, stash, remote or worktree, with its
+        arguments by name."""
+        return await self._call("git", {"command": command, "subcommand": subcommand, **args})
+
     async def ls(self, path: str = ".") -> list[dict[str, Any]]:
         """Entries of a folder: `[{name, type, size, modified}]`. Raises ToolError."""
         return list((await self._good("ls", {"path": path})).data)

@@ -49,8 +49,8 @@ SESSION_OPTIONS = [
 ]  # fmt: skip
 PROGRAM_OPTIONS = ["source", "path", "inputs", "allowed_tools", "limits", "language", "governed"]
 SESSION_METHODS = [
-    "active_tools", "cancel", "close", "edit_file", "events", "glob", "governed_tool", "grep", "ls", "program",
-    "read_file", "register", "tool", "tool_definitions", "tool_names", "write_file",
+    "active_tools", "bash", "cancel", "close", "edit_file", "events", "git", "glob", "governed_tool", "grep", "ls",
+    "patch_file", "program", "read_file", "register", "tool", "tool_definitions", "tool_names", "write_file",
 ]  # fmt: skip
 
 

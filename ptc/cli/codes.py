@@ -11,9 +11,7 @@ __all__ = ["codes"]
 
 
 @click.command()
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print a JSON object: code -> its facts."
-)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object: code -> its facts.")
 def codes(as_json: bool) -> int:
     """List the error codes: what a call can be refused or fail with.
 

@@ -148,8 +148,8 @@ def _arguments(tool: Tool, method: Method, args: list[Any]) -> dict[str, Any]:
 def answer(call_id: int, bound: Bound, result: ToolResult, *, admitted: bool) -> bytes:
     """The JSON text `[id, ok, value]` that settles the guest's promise. Raises ValueError if the value is not JSON."""
     error: ErrorInfo | ToolError | None = result.error
-    if error is None and bound.method.exit_throws and result.exit_code != 0 and not bound.envelope:
-        error = _exit_error(result)
+    if error is None and bound.method.exit_throws and not bound.envelope:
+        error = result.exit_error()
     if error is not None and (not bound.envelope or not admitted):
         facts = {
             "code": error.code,
@@ -180,19 +180,6 @@ def _value(bound: Bound, result: ToolResult) -> Any:
     if method.pick is not None and type(data) is dict:
         return data.get(method.pick)
     return result.output if data is None and method.gives == "value" else data
-
-
-def _exit_error(result: ToolResult) -> ToolError:
-    """A command that ran and ended with another code than 0, as an error that carries all of what it printed."""
-    data = result.data if type(result.data) is dict else {}
-    stdout, stderr = data.get("stdout", result.output), data.get("stderr", "")
-    last = next((line for line in reversed(str(stderr or stdout).splitlines()) if line.strip()), "")
-    return ToolError(
-        "nonzero_exit",
-        f"{result.name} ended with exit code {result.exit_code}{f': {show(last, 200)}' if last else ''}. Its output is "
-        f"in error.details; ctx.tool({show(result.name, 60)}, ...) gives the result without throwing.",
-        details={"exitCode": result.exit_code, "stdout": stdout, "stderr": stderr},
-    )
 
 
 def camel(name: str) -> str:

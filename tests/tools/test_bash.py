@@ -110,6 +110,22 @@ async def test_a_script_gets_stdout_and_catches_another_exit_code(root: Path) ->
     assert (exit_code, error) == (5, None)
 
 
+async def test_a_host_gets_text_and_typed_errors(root: Path) -> None:
+    async with opened(root) as session:
+        assert await session.bash(["cat", "a.txt"]) == "one\ntwo\n"
+        assert await session.bash("cat; pwd", cwd="sub", stdin="in\n") == f"in\n{root}/sub\n"
+        with pytest.raises(ToolError) as caught:
+            await session.bash("echo o; exit 6", timeout=10)
+        assert (caught.value.code, caught.value.details["exitCode"]) == ("nonzero_exit", 6)
+        with pytest.raises(ToolError) as refused:
+            await session.bash(["sudo", "ls"])
+        assert refused.value.code == "bash_policy_rejected"
+        (root / "b.txt").write_text("b\n")
+        patched = await session.patch_file("@@ -1 +1 @@\n-b\n+B\n", path="b.txt")
+        assert patched.data["files"][0]["path"] == "b.txt"
+        assert (await session.git("status")).error.code == "git_not_a_repository"  # type: ignore[union-attr]
+
+
 async def test_output_is_streamed_as_it_comes(root: Path) -> None:
     async with opened(root) as session:
         events = session.events()
