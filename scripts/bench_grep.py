@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,11 +49,11 @@ def rows() -> list[tuple[str, float, float]]:
             rg_cold, rg_second, rg_small = [], [], []
             for _ in range(ROUNDS):
                 searcher = Searcher()
-                cold.append(_timed(lambda s=searcher: _search(s, tree, FIRST)))
+                cold.append(_timed(partial(_search, searcher, tree, FIRST)))
                 rg_cold.append(_timed(lambda: _ripgrep(rg, big, FIRST)))
-                second.append(_timed(lambda s=searcher: _search(s, tree, SECOND)))
+                second.append(_timed(partial(_search, searcher, tree, SECOND)))
                 rg_second.append(_timed(lambda: _ripgrep(rg, big, SECOND)))
-                same.append(_timed(lambda s=searcher: _search(s, tree, SECOND)))
+                same.append(_timed(partial(_search, searcher, tree, SECOND)))
                 ours_small.append(_timed(lambda: _search(Searcher(), few, SECOND)))
                 rg_small.append(_timed(lambda: _ripgrep(rg, small, SECOND)))
     return [

@@ -6,13 +6,15 @@ outside the workspace, `.git/info/exclude` and the user's own global file are no
 
 A `.gitignore` belongs to the searched tree and may be hostile: its patterns are run by re2, which is linear, and a
 file of more than 64 KiB or 2,000 lines has no effect. Decisions are remembered with the content they came from,
-because every search asks the same again.
+because every search asks the same again; their number is bounded over all files, for such files may be nested.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ptc.errors import ToolError
@@ -34,12 +36,16 @@ _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_
 class _IgnoreFile:
     """The patterns of one file, for paths below its folder."""
 
-    __slots__ = ("_decided", "_spec", "start")
+    __slots__ = ("__weakref__", "_decided", "_make_room", "_spec", "start")
 
-    def __init__(self, spec: GitIgnoreSpec, start: int) -> None:
+    def __init__(self, spec: GitIgnoreSpec, start: int, make_room: Callable[[], None]) -> None:
         self._spec = spec
+        self._make_room = make_room
         self.start = start
         self._decided: dict[str, bool | None] = {}
+
+    def forget(self) -> None:
+        self._decided.clear()
 
     def decide(self, path: str) -> bool | None:
         """True: ignored, False: taken back, None: no opinion. `path` is below the folder; a folder's ends in `/`."""
@@ -48,8 +54,7 @@ class _IgnoreFile:
         except KeyError:
             # Bytes that are not UTF-8 reach patterns as `?`, which every wildcard takes.
             include = self._spec.check_file(path.encode("utf-8", "replace").decode()).include
-            if len(self._decided) >= _MOST_DECISIONS:
-                self._decided.clear()
+            self._make_room()
             self._decided[path] = include
             return include
 
@@ -64,6 +69,8 @@ class Ignore:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._files: dict[tuple[int, str, bytes], _IgnoreFile] = {}
+        self._in_use: weakref.WeakSet[_IgnoreFile] = weakref.WeakSet()  # also those that only a walk still holds
+        self._decisions = 0
 
     def above(self, workspace: Workspace, base: Resolved) -> Rules:
         """The rules that apply in `base` because of folders above it, the root first.
@@ -74,7 +81,7 @@ class Ignore:
         for depth, part in enumerate(parts):
             rel = "/".join(parts[:depth])
             rules = self.enter(workspace, Resolved(base.root, rel, rel or "."), None, rules)
-            if self.ignored(rules, f"{rel}/{part}" if rel else part, folder=True):
+            if self.ignored(rules, f"{rel}/{part}/" if rel else f"{part}/"):
                 return ()
         return rules
 
@@ -93,13 +100,23 @@ class Ignore:
                 spec = _compile(text)
                 if len(self._files) >= _MOST_FILES:
                     self._files.clear()
-                known = self._files[key] = _IgnoreFile(spec, len(folder.rel) + 1 if folder.rel else 0)
+                start = len(folder.rel) + 1 if folder.rel else 0
+                known = self._files[key] = _IgnoreFile(spec, start, self._make_room)
+                self._in_use.add(known)
         return (*above, known)
 
+    def _make_room(self) -> None:
+        """Have room for one more decision: too many are forgotten all at once."""
+        self._decisions += 1
+        if self._decisions > _MOST_DECISIONS:
+            with self._lock:
+                self._decisions = 1
+                for file in self._in_use:
+                    file.forget()
+
     @staticmethod
-    def ignored(rules: Rules, rel: str, folder: bool) -> bool:
-        """True if the path `rel` below the root is ignored by rules that apply in its folder."""
-        path = f"{rel}/" if folder else rel
+    def ignored(rules: Rules, path: str) -> bool:
+        """True if `path` below the root, that of a folder with a final `/`, is ignored by the rules of its folder."""
         for file in reversed(rules):
             decision = file.decide(path[file.start :])
             if decision is not None:

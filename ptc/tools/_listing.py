@@ -7,13 +7,14 @@ a script may receive.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any, Final, Literal
 
 from ptc.results import ToolResult
 from ptc.tools._glob import Glob
 from ptc.tools._ignore import Ignore
-from ptc.tools._scope import admits
-from ptc.tools._walk import ALWAYS_SKIP, DEFAULT_SKIP, MAX_DEPTH, Hidden, Walk
+from ptc.tools._scope import nameable
+from ptc.tools._walk import ALWAYS_SKIP, DEFAULT_SKIP, MAX_DEPTH, MAX_ENTRIES, Hidden, Walk
 from ptc.workspace.base import Resolved, Workspace
 from ptc.workspace.paths import printable
 
@@ -70,29 +71,38 @@ def list_paths(
         skip=ALWAYS_SKIP if args.get("include_ignored", False) else DEFAULT_SKIP,
         max_depth=depth,
     )
-    admitted = admits(workspace, {})
+    admitted = nameable(workspace)
     start = 0 if base.shown == "." else len(base.shown.rstrip("/")) + 1
     paths: list[str] = []
     total = refused = 0
     left = MAX_BYTES
-    for run in walk:
-        for name, kind in run.entries:
-            path = run.prefix + name
-            if (kind != wanted and wanted != "any") or not glob.matches(path[start:]):
-                continue
-            total += 1
-            if len(paths) >= limit or left <= 0:
-                continue
-            if admitted(path):
-                paths.append(path)
-                left -= len(path.encode("utf-8", "replace")) + 4
-            else:
-                total -= 1
-                refused += 1
-    skipped = {reason: count for reason, count in sorted({**walk.skipped, "refused": refused}.items()) if count}
+    with closing(iter(walk)) as runs:  # an error that is kept somewhere must not keep descriptors too
+        for run in runs:
+            for name, kind in run.entries:
+                path = run.prefix + name
+                if (kind != wanted and wanted != "any") or not glob.matches(path[start:]):
+                    continue
+                total += 1
+                if len(paths) >= limit or left <= 0:
+                    continue
+                if admitted(path):
+                    paths.append(path)
+                    left -= len(path.encode("utf-8", "replace")) + 4
+                else:
+                    total -= 1
+                    refused += 1
+    walk.skipped["refused"] += refused
+    skipped = {reason: count for reason, count in sorted(walk.skipped.items()) if count}
     truncated = total > len(paths) or walk.cut
     metadata: dict[str, Any] = {"total": total, "shown": len(paths), "truncated": truncated, "skipped": skipped}
     if truncated:
-        metadata["note"] = f"{len(paths):,} of {total:,} paths are given. Narrow the pattern or the folder."
+        metadata["note"] = _note(len(paths), total, walk.cut)
     output = "\n".join(map(printable, paths))
     return ToolResult(tool, output, data=paths, metadata=metadata, truncated=truncated)
+
+
+def _note(shown: int, total: int, cut: bool) -> str:
+    missing = f"the first {shown:,} of {total:,} paths are given" if total > shown else f"{shown:,} paths are given"
+    if cut:
+        missing += f", and the folder was not looked through after its first {MAX_ENTRIES:,} entries"
+    return f"{missing}; narrow the pattern, or search its subfolders one by one."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -14,11 +15,12 @@ from ptc.tools._walk import Hidden
 from ptc.values import show
 from ptc.workspace.base import Resolved, Workspace
 
-__all__ = ["INCLUDE_IGNORED", "START", "admits", "in_thread", "start_at"]
+__all__ = ["INCLUDE_IGNORED", "START", "in_thread", "nameable", "start_at"]
 
 T = TypeVar("T")
 
-_MOST_KNOWN: Final = 50_000
+# Printable ASCII without `:`, backslash and `~`, and no longer than the names and paths that every workspace takes.
+_PLAIN_PATH: Final = re.compile(r"(?=.{1,2000}\Z)[ -9;-\[\]-}]+")
 
 START: Final[dict[str, Any]] = {
     "type": "string",
@@ -41,27 +43,24 @@ async def in_thread(function: Callable[[Callable[[], bool]], T]) -> T:
         stop.set()
 
 
-def admits(workspace: Workspace, known: dict[str, bool]) -> Callable[[str], bool]:
+def nameable(workspace: Workspace) -> Callable[[str], bool]:
     """Whether a path found by a walk may be shown: a call that names it must not be refused.
 
-    `known` remembers answers. They hold as long as the workspace: the path was found without following a link."""
+    The walk has left out what the workspace protects; this is about names, such as those with `:`, that no path of a
+    call can hold. Only a path of unusual characters needs the judgement of the workspace."""
 
-    def admitted(path: str) -> bool:
-        answer = known.get(path)
-        if answer is None:
-            try:
-                workspace.resolve(path)
-                answer = True
-            except ToolError as error:
-                if error.code == "session_closed":
-                    raise
-                answer = False
-            if len(known) >= _MOST_KNOWN:
-                known.clear()
-            known[path] = answer
-        return answer
+    def judged(path: str) -> bool:
+        if _PLAIN_PATH.fullmatch(path):
+            return True
+        try:
+            workspace.resolve(path)
+        except ToolError as error:
+            if error.code == "session_closed":
+                raise
+            return False
+        return True
 
-    return admitted
+    return judged
 
 
 def start_at(workspace: Workspace, args: dict[str, Any], hidden: Hidden | None) -> Resolved:

@@ -18,6 +18,8 @@ from ptc.tools._pattern import Pattern
 __all__ = ["Hit", "Tally", "check", "hits", "searchable"]
 
 _HITS_PER_CHECK: Final = 1_024
+# One step over a text that is larger would hold the interpreter lock for a third of a second.
+_PIECE: Final = 8 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -45,9 +47,18 @@ def check(cancelled: Callable[[], bool]) -> None:
 
 def searchable(data: bytes, pattern: Pattern) -> bytes:
     """`data` with its line ends `\\r\\n` as `\\n`, unless the pattern itself looks for `\\r`."""
-    if not pattern.sees_cr and data.find(b"\r") >= 0:
+    if pattern.sees_cr or data.find(b"\r") < 0:
+        return data
+    if len(data) <= _PIECE:
         return data.replace(b"\r\n", b"\n")
-    return data
+    pieces: list[bytes] = []
+    start = 0
+    while start < len(data):
+        stop = start + _PIECE
+        stop += data[stop - 1 : stop + 1] == b"\r\n"
+        pieces.append(data[start:stop].replace(b"\r\n", b"\n"))
+        start = stop
+    return b"".join(pieces)
 
 
 def hits(text: bytes, pattern: Pattern, cancelled: Callable[[], bool], tally: Tally) -> Iterator[Hit]:
@@ -68,14 +79,15 @@ def _by_text(text: bytes, pattern: Pattern) -> Iterator[Hit]:
     literal = pattern.literal
     assert literal is not None
     end = _last_line_end(text)
-    find = text.find
-    at = find(literal, 0, end)
-    while at >= 0:
-        stop = find(b"\n", at, end)
-        if stop < 0:
-            stop = end
-        yield Hit(text.rfind(b"\n", 0, at) + 1, stop, at, at + len(literal))
-        at = find(literal, stop, end)
+    find, size = text.find, len(literal)
+    done = 0
+    for piece in range(0, end, _PIECE):
+        last = min(end, piece + _PIECE + size - 1)
+        while (at := find(literal, max(done, piece), last)) >= 0:
+            done = find(b"\n", at, end)
+            if done < 0:
+                done = end
+            yield Hit(text.rfind(b"\n", 0, at) + 1, done, at, at + size)
 
 
 def _by_regex(text: bytes, pattern: Pattern, cancelled: Callable[[], bool], tally: Tally) -> Iterator[Hit]:

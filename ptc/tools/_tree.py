@@ -1,4 +1,4 @@
-"""Search the files of a tree in order: look up a batch, have its regions searched beside, judge the batch before.
+"""Search the files of a tree in order: look up a batch, search its packs for the text that every match holds, judge it.
 
 Batches bound what is held of a tree that is larger than the cache, and are the steps at which searches of one session
 take turns.
@@ -6,12 +6,12 @@ take turns.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final
 
-from ptc.tools._filecache import FileCache, Pack, Stored
+from ptc.tools._filecache import FileCache
+from ptc.tools._lookup import EMPTY, REASONS, Batch
+from ptc.tools._packs import Pack
 from ptc.tools._pattern import Pattern
 from ptc.tools._search import Tally, check, searchable
 from ptc.tools._walk import Run
@@ -21,10 +21,6 @@ __all__ = ["candidates"]
 
 _BATCH_FILES: Final = 1_024
 _BATCH_BYTES: Final = 4 * 1024 * 1024
-_BATCHES_AHEAD: Final = 3
-
-# How much of a pack is searched, and which of its files hold the text.
-Looking: TypeAlias = tuple[int, Future[frozenset[int] | None]]
 
 
 def candidates(
@@ -46,101 +42,68 @@ def candidates(
     Raises ToolError `cancelled`.
     """
     search = cache.begin()
-    literal = pattern.literal
     run: Run | None = None
     names: list[str] = []
+    done = 0
 
-    def look(batch: list[_Files], before: dict[Pack, Looking]) -> dict[Pack, Looking]:
-        """Start to search the packs of a batch, but those that the batch before has had searched to their end.
-
-        Kept with the batch, for it is all that holds a pack that the cache has no room for."""
-        looking: dict[Pack, Looking] = {}
-        last: Pack | None = None
-        for files in reversed(batch):
-            for stored in reversed(files.stored):
-                pack = stored.pack if stored is not None else None
-                if pack is not None and pack is not last:
-                    last = pack
-                    if pack not in looking:
-                        known = before.get(pack)
-                        if known is None or known[0] < pack.used:
-                            known = (pack.used, cache.look_for(pack, literal or b""))
-                        looking[pack] = known
-        return looking
-
-    def judge(batch: list[_Files], looking: dict[Pack, Looking]) -> Iterator[tuple[str, bytes]]:
-        last: Pack | None = None
-        holders: frozenset[int] | None = None
-        for files in batch:
-            for name, stored in zip(files.names, files.stored, strict=False):
-                if stored is None:
-                    tally.skipped["unreadable"] += 1
-                    continue
-                pack = stored.pack
-                if pack is None:
-                    tally.skipped[stored.why] += 1
-                    continue
-                tally.searched += 1
-                if literal is not None:
-                    if pack is not last:
-                        last, holders = pack, looking[pack][1].result()
-                    if holders is not None and stored.start not in holders:
-                        continue
-                yield files.prefix + name, searchable(stored.text(), pattern)
-
-    def next_batch() -> list[_Files]:
-        """The next files, about as many or as large as a batch may be; [] at the end."""
-        nonlocal run, names
-        batch: list[_Files] = []
-        count, left = 0, _BATCH_BYTES
-        with cache.hold(cancelled):
-            while count < _BATCH_FILES and left > 0:
-                if not names:
-                    check(cancelled)
+    def next_batch() -> Batch:
+        """The next files, about as many or as large as a batch may be; none at the end."""
+        nonlocal run, names, done
+        check(cancelled)
+        left = _BATCH_FILES
+        with cache.batch(search, max_file_bytes=max_file_bytes, most_bytes=_BATCH_BYTES, cancelled=cancelled) as batch:
+            while left > 0 and batch.bytes_left > 0:
+                if done == len(names):
                     run = next(runs, None)
                     if run is None:
                         break
-                    names = _names(run, wanted)
+                    names, done = _names(run, wanted), 0
                     continue
                 assert run is not None
-                before = cache.bytes_read
-                stored = cache.load(
-                    workspace,
-                    run,
-                    names[:_BATCH_FILES],
-                    max_file_bytes=max_file_bytes,
-                    most_bytes=left,
-                    search=search,
-                )
-                batch.append(_Files(run.prefix, names, stored))
-                names = names[len(stored) :]
-                count += len(stored)
-                left -= cache.bytes_read - before
+                some = names[done : done + _BATCH_FILES] if done or len(names) > _BATCH_FILES else names
+                loaded = cache.load(workspace, run, some, batch)
+                done += loaded
+                left -= loaded
         return batch
 
-    looking: dict[Pack, Looking] = {}
-    waiting: deque[tuple[list[_Files], dict[Pack, Looking]]] = deque()
-    try:
-        while batch := next_batch():
-            if literal is not None:
-                looking = look(batch, looking)
-            waiting.append((batch, looking))
-            if len(waiting) > _BATCHES_AHEAD:
-                yield from judge(*waiting.popleft())
-        while waiting:
-            yield from judge(*waiting.popleft())
-    finally:
-        cache.end()
+    hunt = _Hunt(pattern.literal) if pattern.literal is not None else None
+    while (batch := next_batch()).rows:
+        holders = hunt.holders(batch) if hunt is not None else None
+        for prefix, batch_names, starts in batch.rows:
+            tally.searched += len(starts)
+            if min(starts) < EMPTY:
+                for reason in filter(None, map(REASONS.get, starts)):
+                    tally.searched -= 1
+                    tally.skipped[reason] += 1
+            if holders is not None and holders.isdisjoint(starts):
+                continue
+            for name, start in zip(batch_names, starts, strict=False):
+                if start >= 0 if holders is None else start in holders:
+                    yield prefix + name, searchable(batch.text(start), pattern)
 
 
-class _Files(NamedTuple):
-    """Files of one folder: `stored` answers the first of `names`, in their order."""
+class _Hunt:
+    """The search of packs for a text, batch after batch: what the batch before had searched is not searched again."""
 
-    prefix: str
-    names: list[str]
-    stored: list[Stored | None]
+    def __init__(self, literal: bytes) -> None:
+        self._literal = literal
+        self._searched: dict[Pack, tuple[int, set[int]]] = {}
+
+    def holders(self, batch: Batch) -> set[int]:
+        """Starts of the texts in the packs of a batch that may hold the text."""
+        before, self._searched = self._searched, {}
+        for pack in batch.packs.values():
+            used, found = before.get(pack, (0, set()))
+            end = pack.used
+            if used < end:
+                found = found | pack.holders(self._literal, used)
+            self._searched[pack] = (end, found)
+        return set().union(*(found for _, found in self._searched.values()))
 
 
 def _names(run: Run, wanted: Callable[[str, str], bool] | None) -> list[str]:
+    files = run.files
+    if wanted is None:
+        return files
     prefix = run.prefix
-    return [name for name, kind in run.entries if kind == "file" and (wanted is None or wanted(prefix + name, name))]
+    return [name for name in files if wanted(prefix + name, name)]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ptc.errors import ToolError
@@ -19,8 +20,8 @@ from ptc.tools._folders import Folders
 from ptc.tools._glob import compile_glob
 from ptc.tools._ignore import Ignore
 from ptc.tools._report import MAX_SHOWN, Report
-from ptc.tools._scope import admits, in_thread, start_at
-from ptc.tools._walk import ALWAYS_SKIP, DEFAULT_SKIP, Hidden, Run, Walk
+from ptc.tools._scope import in_thread, nameable, start_at
+from ptc.tools._walk import ALWAYS_SKIP, DEFAULT_SKIP, MAX_ENTRIES, Hidden, Run, Walk
 from ptc.values import show
 from ptc.workspace.base import Resolved, Workspace
 
@@ -134,11 +135,10 @@ def grep_tool(hidden: Hidden | None = None) -> Tool:
 
 
 class _Memory(NamedTuple):
-    """What later searches of one workspace profit from: listings, file texts, and which paths may be shown."""
+    """What later searches of one workspace profit from: listings and file texts."""
 
     folders: Folders
     files: FileCache
-    admitted: dict[str, bool]
 
 
 class Searcher:
@@ -170,7 +170,7 @@ class Searcher:
         limit = args.get("limit", MAX_SHOWN)
         report = Report(args.get("output_mode", "content"), limit, args.get("context_lines", 0))
         tally = Tally()
-        admitted = admits(workspace, memory.admitted)
+        admitted = nameable(workspace)
         found = candidates(
             workspace,
             memory.files,
@@ -181,15 +181,16 @@ class Searcher:
             cancelled=cancelled,
             tally=tally,
         )
-        for path, text in found:
-            lines = hits(text, pattern, cancelled, tally)
-            first = next(lines, None)
-            if first is None:
-                continue
-            if not admitted(path):
-                tally.skipped["refused"] += 1
-                continue
-            report.add(path, text, itertools.chain((first,), lines))
+        with closing(runs):  # an error that is kept somewhere must not keep the walk's descriptors too
+            for path, text in found:
+                lines = hits(text, pattern, cancelled, tally)
+                first = next(lines, None)
+                if first is None:
+                    continue
+                if not admitted(path):
+                    tally.skipped["refused"] += 1
+                    continue
+                report.add(path, text, itertools.chain((first,), lines))
         skipped = {**tally.skipped}
         if walk is not None:
             for reason, count in walk.skipped.items():
@@ -206,10 +207,7 @@ class Searcher:
             "engine": "re2",
         }
         if truncated:
-            metadata["note"] = (
-                f"{report.shown:,} of {report.matches:,} matches are shown. Narrow the pattern, path or glob"
-                f"{', or raise limit' if limit < MAX_SHOWN else ''}."
-            )
+            metadata["note"] = _note(report, limit, walk is not None and walk.cut)
         return ToolResult("grep", report.output, data=report.data, metadata=metadata, truncated=truncated)
 
     def _memory(self, workspace: Workspace) -> _Memory:
@@ -219,21 +217,21 @@ class Searcher:
             try:
                 memory = self._memories.get(workspace)
                 if memory is None:
-                    memory = self._memories[workspace] = _Memory(Folders(), FileCache(), {})
+                    memory = self._memories[workspace] = _Memory(Folders(), FileCache())
                 return memory
             except TypeError:  # a workspace that cannot be referred to weakly is searched without memory
-                return _Memory(Folders(), FileCache(), {})
+                return _Memory(Folders(), FileCache())
 
     def _scope(
         self, workspace: Workspace, args: dict[str, Any], cancelled: Callable[[], bool], folders: Folders
-    ) -> tuple[Iterator[Run], Callable[[str, str], bool] | None, Walk | None]:
+    ) -> tuple[Generator[Run], Callable[[str, str], bool] | None, Walk | None]:
         """The files to look into: runs, a filter of (path, name), and the walk that gives the runs, if there is one."""
         at = start_at(workspace, args, self._hidden)
         glob = args.get("glob", "*")
         matches = compile_glob(glob, by_name=True).matches
         facts = workspace.stat(at)
         if facts.kind == "file":
-            return iter([_only(at)]), None, None
+            return _only(at), None, None
         if facts.kind != "dir":
             raise ToolError(
                 "not_a_regular_file",
@@ -257,8 +255,16 @@ class Searcher:
         return iter(walk), lambda path, name: matches(path[start:]), walk
 
 
-def _only(at: Resolved) -> Run:
+def _note(report: Report, limit: int, cut: bool) -> str:
+    missing = f"{report.shown:,} of {report.matches:,} matches are shown"
+    if cut:
+        missing += f", and the folder was not looked through after its first {MAX_ENTRIES:,} entries"
+    higher = ", or raise limit" if report.shown == limit < MAX_SHOWN else ""
+    return f"{missing}; narrow the pattern, path or glob{higher}."
+
+
+def _only(at: Resolved) -> Generator[Run]:
     """One file as if a walk had met it. A file that is named is searched whatever the glob and .gitignore say."""
     folder, _, name = at.rel.rpartition("/")
     prefix = at.shown.removesuffix(name)
-    return Run(prefix, Resolved(at.root, folder, prefix.rstrip("/") or "."), None, [(name, "file")])
+    yield Run(prefix, Resolved(at.root, folder, prefix.rstrip("/") or "."), None, [name], {})

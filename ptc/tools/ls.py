@@ -14,6 +14,7 @@ from typing import Any, Final
 from ptc.results import ToolResult
 from ptc.tooling import Method, Tool, ToolContext
 from ptc.tools._files import PATH_SCHEMA, reading
+from ptc.tools._scope import start_at
 from ptc.workspace.base import Entry, Workspace
 from ptc.workspace.paths import printable
 
@@ -82,7 +83,7 @@ def ls_tool(hidden: Callable[[str], bool] | None = None) -> Tool:
 def _list(
     workspace: Workspace, path: str, caps: int, for_model: bool, hidden: Callable[[str], bool] | None
 ) -> ToolResult:
-    at = workspace.resolve(path)
+    at = start_at(workspace, {"path": path}, hidden)
     found = sorted(workspace.scan(at), key=lambda entry: os.fsencode(entry.name))
     if hidden is not None:
         prefix = "" if at.shown == "." else f"{at.shown}/"

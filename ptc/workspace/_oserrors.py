@@ -14,7 +14,7 @@ from typing import Final
 from ptc.errors import ToolError
 from ptc.values import show
 
-__all__ = ["translated"]
+__all__ = ["not_found", "translated"]
 
 # code, what happened, what to do about it
 _TABLE: Final[dict[int, tuple[str, str, str]]] = {}
@@ -63,6 +63,12 @@ _row(
     *("EINVAL", "EILSEQ"),
 )
 _OTHER: Final = ("io_error", "the file system failed", "Try again; if it stays so, tell the host.")
+
+
+def not_found(shown: str) -> ToolError:
+    """The refusal of a path where nothing is, the same in every workspace, whether it is missing or hidden."""
+    code, what, remedy = _TABLE[errno.ENOENT]
+    return ToolError(code, f"{show(shown)}: {what}. {remedy}", details={"path": shown, "errno": "ENOENT"})
 
 
 @contextmanager

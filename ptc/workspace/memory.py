@@ -13,6 +13,7 @@ from typing import BinaryIO, NamedTuple
 
 from ptc.errors import ConfigError, ToolError
 from ptc.values import show
+from ptc.workspace._oserrors import not_found
 from ptc.workspace.base import ABSENT, Entry, FileStat, Kind, Resolved
 from ptc.workspace.paths import RootName, admit, split
 from ptc.workspace.protect import Protection
@@ -160,7 +161,7 @@ class MemoryWorkspace:
     def _absent(self, parts: tuple[str, ...]) -> ToolError:
         if any(parts[:end] in self._files for end in range(1, len(parts))):
             return ToolError("not_a_directory", f"{show(_shown(parts))}: a name on the path is no folder.")
-        return ToolError("file_not_found", f"{show(_shown(parts))}: nothing exists there. List the folder with ls.")
+        return not_found(_shown(parts))
 
     def _put(
         self, parts: tuple[str, ...], data: bytes, *, create_dirs: bool, expected: tuple[int, int, int] | None

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Final
 
 from ptc.errors import ConfigError, ToolError
 from ptc.values import show
+from ptc.workspace._oserrors import not_found
 from ptc.workspace._remote_backend import Backend
 from ptc.workspace._remote_errors import is_conflict, remote_errors
 from ptc.workspace._remote_facts import digest, entry_of, kind_of, size_of, stat_of, tag_of
@@ -250,7 +251,7 @@ class RemoteWorkspace:
                 if kind_of(above) != "dir":
                     return ToolError("not_a_directory", f"{show(at.shown)}: a name on the path is no folder.")
                 break
-        return ToolError("file_not_found", f"{show(at.shown)}: nothing exists there. List the folder with ls.")
+        return not_found(at.shown)
 
     def _require_folder(self, at: Resolved, create_dirs: bool) -> None:
         folder = at.rel.rpartition("/")[0]

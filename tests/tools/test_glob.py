@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ PATHS = ["README.md", "dist/out.py", "node_modules/x.py", "src/a.py", "src/lib/b
         ({"pattern": "README.md/*"}, []),
     ],
 )
-async def test_what_a_pattern_gives(make: Make, args: dict[str, object], expected: list[str]) -> None:
+async def test_what_a_pattern_gives(make: Make, args: dict[str, Any], expected: list[str]) -> None:
     result = await call(glob_tool(), make(PATHS), **args)
     assert result.data == expected
     assert result.output == "\n".join(expected)
@@ -102,7 +103,7 @@ async def test_past_the_limit_the_total_is_true_and_the_cut_is_marked(make: Make
         ({"pattern": "*", "path": "README.md"}, "not_a_directory"),
     ],
 )
-async def test_what_is_refused(make: Make, args: dict[str, object], code: str) -> None:
+async def test_what_is_refused(make: Make, args: dict[str, Any], code: str) -> None:
     assert (await refusal(glob_tool(), make(PATHS), **args)).code == code
 
 
@@ -149,3 +150,22 @@ async def test_a_link_out_of_the_workspace_is_refused_and_never_followed(tmp_pat
     with LocalWorkspace(root) as workspace:
         assert (await call(glob_tool(), workspace, pattern="**")).data == []
         assert (await refusal(glob_tool(), workspace, pattern="link/*")).code == "workspace_symlink_escape"
+
+
+@pytest.mark.anyio
+@pytest.mark.promise("P2")
+async def test_a_path_too_long_to_be_given_to_another_tool_is_counted_and_not_given(tmp_path: Path) -> None:
+    fd = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=fd)
+        below = os.open("d" * 250, os.O_RDONLY, dir_fd=fd)
+        os.close(os.open("f", os.O_CREAT | os.O_WRONLY, dir_fd=below))
+        os.close(fd)
+        fd = below
+    os.close(fd)
+    with LocalWorkspace(tmp_path) as workspace:
+        result = await call(glob_tool(), workspace, pattern="**/f")
+        assert len(result.data) == 16
+        assert result.metadata["skipped"] == {"refused": 4}
+        for path in result.data:
+            workspace.resolve(path)

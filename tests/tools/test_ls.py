@@ -92,6 +92,17 @@ async def test_hidden_entries_are_absent() -> None:
     assert result.metadata["total"] == 1
 
 
+async def test_a_hidden_folder_is_absent_itself(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/b").touch()
+    with LocalWorkspace(tmp_path) as workspace:
+        hidden = await refusal(ls_tool(hidden="d".__eq__), workspace, path="d")
+        missing = await refusal(LS, workspace, path="e")
+    assert hidden.code == missing.code == "file_not_found"
+    assert hidden.message.replace("'d'", "'e'") == missing.message
+    assert hidden.details.keys() == missing.details.keys()
+
+
 async def test_protected_entries_are_absent() -> None:
     workspace = MemoryWorkspace({"d/.env": "", "d/b": ""}, hidden=[".env"])
     assert [entry["name"] for entry in (await call(LS, workspace, path="d")).data] == ["b"]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptc.errors import ToolError
+from ptc.tools import _ignore
 from ptc.tools._folders import Folders, in_byte_order
 from ptc.tools._ignore import Ignore
 from ptc.tools._walk import ALWAYS_SKIP, Walk
@@ -67,7 +70,9 @@ def test_paths_come_in_the_order_of_their_bytes(make: Make) -> None:
     )
 )
 def test_entries_are_ordered_as_the_paths_below_them(entries: list[tuple[str, str]]) -> None:
-    below = [os.fsencode(f"{name}/x" if kind == "dir" else name) for name, kind in in_byte_order(entries)]  # type: ignore[arg-type]
+    names = in_byte_order([f"{name}/" if kind == "dir" else name for name, kind in entries])
+    below = [os.fsencode(f"{name}x" if name.endswith("/") else name) for name in names]
+    assert len(below) == len(entries)
     assert below == sorted(below)
 
 
@@ -141,6 +146,26 @@ def test_a_cancelled_walk_stops_at_the_next_folder_and_gives_its_descriptors_bac
             list(runs)
         assert caught.value.code == "cancelled"
         assert len(os.listdir("/dev/fd")) == before
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+def test_without_descriptors_the_walk_ends_with_an_error_and_not_with_a_part_of_the_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    (tmp_path / "d").mkdir()
+    real = os.open
+
+    def exhausted(path: object, flags: int, *args: object, **options: object) -> int:
+        if path == "d":
+            raise OSError(number, os.strerror(number))
+        return real(path, flags, *args, **options)  # type: ignore[arg-type]
+
+    with LocalWorkspace(tmp_path) as workspace:
+        monkeypatch.setattr(os, "open", exhausted)
+        with pytest.raises(ToolError) as caught:
+            found(Walk(workspace, workspace.resolve("."), cancelled=never))
+    assert caught.value.code == "io_error"
+    assert "fewer searches" in caught.value.message
 
 
 @pytest.mark.promise("P2")
@@ -226,6 +251,43 @@ def test_a_gitignore_beyond_its_bounds_has_no_effect(make: Make) -> None:
 def test_a_hostile_gitignore_does_not_hold_the_search(make: Make) -> None:
     workspace = make({".gitignore": "*a" * 40 + "b\n", "a" * 200: "", "x": ""})
     assert files(workspace, ignore=Ignore()) == [".gitignore", "a" * 200, "x"]
+
+
+@pytest.mark.promise("P3")
+@pytest.mark.parametrize("judge", ["gitignore", "hidden"])
+def test_a_walk_is_called_off_while_a_large_folder_is_judged(make: Make, judge: str) -> None:
+    workspace = make({".gitignore": "x\n", **{f"f{number}": "" for number in range(3_000)}})
+    asked = judged = 0
+
+    def cancelled() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 1
+
+    def hidden(path: str) -> bool:
+        nonlocal judged
+        judged += 1
+        return False
+
+    options: dict[str, Any] = {"ignore": Ignore()} if judge == "gitignore" else {"hidden": hidden}
+    walk = Walk(workspace, workspace.resolve("."), cancelled=cancelled, **options)
+    with pytest.raises(ToolError) as caught:
+        found(walk)
+    assert caught.value.code == "cancelled"
+    assert judged <= 1_024
+
+
+@pytest.mark.promise("P7")
+def test_what_gitignore_files_decided_is_bounded_over_all_of_them(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ignore, "_MOST_DECISIONS", 100)
+    deep = "/".join("d" * 8)
+    nested = {f"{deep[: 2 * depth]}.gitignore": f"no{depth}\n" for depth in range(8)}
+    workspace = make({**nested, **{f"{deep}/{name}{n}": "" for n in range(30) for name in ("no", "yes")}})
+    ignore = Ignore()
+    for _ in range(3):
+        names = {name.rpartition("/")[2] for name in files(workspace, ignore=ignore)}
+        assert names == {".gitignore", *(f"no{n}" for n in range(8, 30)), *(f"yes{n}" for n in range(30))}
+        assert 0 < sum(len(file._decided) for file in ignore._in_use) <= 100
 
 
 def test_a_remembered_listing_is_dropped_when_the_folder_changes(tmp_path: Path) -> None:
