@@ -36,6 +36,11 @@ class Invoke(Protocol):
     def __call__(self, name: str, args: Mapping[str, Any]) -> Awaitable[ToolResult]: ...
 
 
+def _keep_nothing(text: str) -> None:
+    """Where there is no store of artifacts."""
+    return None
+
+
 @dataclass(slots=True)
 class ToolContext:
     """What a running tool may use.
@@ -49,6 +54,8 @@ class ToolContext:
     delta       stream a piece of output as it is made
     audit       put a fact on record that others than the caller may want to know: kind, facts as JSON
     caps        the largest output in bytes that the asker will see whole
+    keep        put away a text that the result has no room for: gives the handle under which it can be read, or None if
+                it is too large to be kept
     raw         the call itself, for `program` and other orchestrators; a plain tool has no use for it
     """
 
@@ -62,6 +69,7 @@ class ToolContext:
     caps: int
     raw: Any = None
     audit: Callable[[str, Mapping[str, Any]], None] = lambda kind, facts: None
+    keep: Callable[[str], str | None] = _keep_nothing
 
     def time_left(self) -> float | None:
         """Seconds until the call is cancelled, never negative; None without a deadline."""

@@ -64,6 +64,10 @@ class ArtifactStore:
                 self._size -= len(old)
         return handle
 
+    def put_text(self, text: str, tool: str) -> str | None:
+        """Keep `text` as UTF-8, half surrogate pairs replaced; the handle as of `put`."""
+        return self.put(_utf8(text), tool)
+
     def get(self, handle: str) -> bytes | None:
         """The bytes of an artifact, or None if there is none (any more) under this handle."""
         with self._lock:

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 __all__ = ["ORDER", "Kernel"]
 
 AGENT_CAP_BYTES: Final = 64 * 1024
+# What a tool is given of the calls that it makes itself: it is a program that reads data, whoever asked for it. Its own
+# result is cut for that one.
+NESTED_CAP_BYTES: Final = 4 * 1024 * 1024
 _TEXT: Final = frozenset({str})
 
 # Outermost first. The three before the queue act on the way out, so they run in reverse: what the tool gave is
@@ -136,7 +139,7 @@ class Kernel:
             "timeout": self._timeout,
         }
         chain = [governor for name in ORDER if (governor := governors[name]) is not None]
-        self._chain = fold(chain, Perform(workspace, host, self._nested))
+        self._chain = fold(chain, Perform(workspace, host, self._nested, self._keep))
 
     def open(
         self,
@@ -240,7 +243,11 @@ class Kernel:
         self._timeout.leave_behind(call.name, task)
 
     def _nested(self, parent: Call, name: str, args: Mapping[str, Any]) -> Coroutine[Any, Any, ToolResult]:
-        return self.run(self.open(name, args, origin="nested", parent=parent, cap_bytes=parent.cap_bytes))
+        cap = max(parent.cap_bytes, NESTED_CAP_BYTES)
+        return self.run(self.open(name, args, origin="nested", parent=parent, cap_bytes=cap))
+
+    def _keep(self, tool: str, text: str) -> str | None:
+        return self.artifacts.put_text(self.sanitizer.text(text), tool)
 
     def close(self) -> None:
         """Let go of threads that were made for functions of the host. What runs is not cancelled; its tasks are the

@@ -32,16 +32,19 @@ __all__ = ["Perform", "normalised"]
 
 MAX_DECLARED: Final = 4_096
 BUILT_IN: Final = "built-in"
+Keep: TypeAlias = Callable[[str, str], str | None]
 Nested: TypeAlias = Callable[[Call, str, Mapping[str, Any]], Coroutine[Any, Any, ToolResult]]
 
 
 class Perform:
-    """Runs the tool of a call. `nested` makes a call from inside another."""
+    """Runs the tool of a call. `nested` makes a call from inside another; `keep` stores a text (name of the tool, text)
+    and gives its handle."""
 
-    def __init__(self, workspace: Workspace, host: Host, nested: Nested) -> None:
+    def __init__(self, workspace: Workspace, host: Host, nested: Nested, keep: Keep) -> None:
         self._workspace = workspace
         self._host = host
         self._nested = nested
+        self._keep = keep
         # By identity, with the tool kept beside its validator so that its identity is not reused.
         self._declared: dict[int, tuple[Tool, Validator]] = {}
 
@@ -61,6 +64,7 @@ class Perform:
             call.cap_bytes,
             call,
             voice.audit,
+            lambda text: self._keep(call.name, text),
         )
         call.admitted = True
         result: ToolResult | None = None

@@ -1,7 +1,8 @@
 """What a batch is going to do, decided before it does anything.
 
 Steps run in the order of their numbers. The calls of one step run side by side only if every one of them only reads;
-otherwise in the order in which they were given, because their effects may depend on it. A mistake in an id, a step or a
+otherwise in the order in which they were given, because their effects may depend on it. That a call could be repeated
+does not make it one that reads: two that set a value leave the one that came last. A mistake in an id, a step or a
 reference refuses the batch as a whole: half a plan is worse than none.
 """
 
@@ -61,7 +62,7 @@ def plan(given: Sequence[dict[str, Any]], lookup: Lookup) -> list[Step]:
     steps = []
     for number in sorted({call.step for call in calls}):
         of_step = tuple(call for call in calls if call.step == number)
-        steps.append(Step(of_step, len(of_step) > 1 and all(_only_reads(lookup(call.tool)) for call in of_step)))
+        steps.append(Step(of_step, len(of_step) > 1 and all(_only_reads(call, lookup(call.tool)) for call in of_step)))
     return steps
 
 
@@ -92,8 +93,16 @@ def _require_earlier(call: Invocation, reference: Reference, by_id: dict[str, In
         )
 
 
-def _only_reads(tool: Tool | None) -> bool:
-    return tool is None or tool.read_only
+def _only_reads(call: Invocation, tool: Tool | None) -> bool:
+    """Whether this call has no effects. Of arguments that stand for values not known yet, only the tool can tell."""
+    if tool is None:
+        return True
+    if tool.reads is None or call.needs:
+        return tool.read_only
+    try:
+        return tool.only_reads(tool.canonical(call.args))
+    except ToolError:
+        return False  # the kernel will refuse it
 
 
 def _invalid(index: int, what: str) -> ToolError:

@@ -126,7 +126,8 @@ def _follow(reference: Reference, result: ToolResult) -> Any:
         else:
             raise ToolError(
                 "batch_reference",
-                f"{show(reference.text)} leads to nothing: there is no {show(step, 60)} in {way}, {_described(value)}.",
+                f"{show(reference.text)} leads to nothing: there is no {show(step, 60)} in {show(way)}, "
+                f"{_described(value)}.",
                 details={"reference": reference.text, "at": way},
             )
         way = f"{way}.{step}"

@@ -92,8 +92,7 @@ def _apply(operator: Token, values: list[Rational]) -> None:
                 f"calculator: the division at character {operator.place:,} is by zero. Change the divisor.",
                 details={"position": operator.place},
             )
-        sign = 1 if right > 0 else -1
-        top, below = sign * left * right_below, sign * right * left_below
+        top, below = left * right_below, right * left_below
     else:
         other = right if operator.text == "+" else -right
         if left_below == right_below:

@@ -18,8 +18,13 @@ __all__ = ["END", "Token", "fault", "tokens"]
 
 END: Final = "end"
 
-_NUMBER: Final = re.compile(r"(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?")
-_BLANKS: Final = re.compile(r"[ \t\r\n]*")
+# The last group tells what a word is; there is none before a character that is not read. A number has a whole part and
+# maybe decimals, or decimals alone, and maybe an exponent.
+_WORD: Final = re.compile(
+    r"[ \t\r\n]*(?:(?P<operator>[-+*/()])"
+    r"|(?P<number>(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?)"
+    r"|(?P<end>\Z)|)"
+)
 # What people and models write for an operator, and what is read.
 _MEANT: Final[dict[str, str]] = {
     **dict.fromkeys("×·⋅", "*"),
@@ -27,6 +32,7 @@ _MEANT: Final[dict[str, str]] = {
     **dict.fromkeys("−–", "-"),
     **dict.fromkeys("[{", "("),
     **dict.fromkeys("]}", ")"),
+    **dict.fromkeys("\u00a0\u2009\u202f", "an ordinary space"),
     "^": "2 * 2 * 2 for a power",
     "%": "5 / 100 for a percentage",
     "=": "one side of the equation only",
@@ -45,21 +51,24 @@ class Token(NamedTuple):
 
 def tokens(expression: str) -> Iterator[Token]:
     """The words of `expression`, END last. Raises ToolError `expression_invalid`, `number_out_of_range`."""
+    match = _WORD.match
     position = 0
     while True:
-        position = _BLANKS.match(expression, position).end()  # type: ignore[union-attr]
-        if position == len(expression):
+        found = match(expression, position)
+        assert found is not None
+        position = found.end()
+        kind = found.lastgroup
+        if kind == "operator":
+            yield Token(found[1], position)
+        elif kind == "number":
+            number = found[2]
+            value = (int(number), 1) if number.isdigit() else _value(found)
+            yield Token(number, position - len(number) + 1, value)
+        elif kind == "end":
             yield Token(END, position + 1)
             return
-        found = _NUMBER.match(expression, position)
-        if found is None:
-            yield Token(_operator(expression, position), position + 1)
-            position += 1
-            continue
-        whole, tail, bare, exponent = found.groups(default="")
-        place = position + 1
-        position = found.end()
-        yield Token(found[0], place, from_decimal(whole, tail or bare, _exponent(exponent, found[0], place)))
+        else:
+            raise _unread(expression, position)
 
 
 def fault(place: int, what: str) -> ToolError:
@@ -67,19 +76,24 @@ def fault(place: int, what: str) -> ToolError:
     return ToolError("expression_invalid", f"calculator: at character {place:,} {what}", details={"position": place})
 
 
-def _operator(expression: str, position: int) -> str:
+def _value(found: re.Match[str]) -> Rational:
+    """The value of a number that is more than digits."""
+    _, number, whole, tail, bare, exponent, _ = found.groups(default="")
+    return from_decimal(whole, tail or bare, _exponent(exponent, number, found.start(2) + 1))
+
+
+def _unread(expression: str, position: int) -> ToolError:
+    """The error about a character that begins no word."""
     character = expression[position]
-    if character in "+-*/()":
-        return character
     if character.isalpha() and not character.isdigit():
         end = position + 1
         while end < len(expression) and expression[end].isalnum():
             end += 1
         name = show(expression[position:end], 40)
-        raise fault(position + 1, f"stands {name}; there are no names and functions, write numbers and + - * / ( ).")
+        return fault(position + 1, f"stands {name}; there are no names and functions, write numbers and + - * / ( ).")
     meant = _MEANT.get(character)
     advice = f"write {meant}" if meant else "write numbers and + - * / ( ) only"
-    raise fault(position + 1, f"stands {show(character)}, which is not read; {advice}.")
+    return fault(position + 1, f"stands {show(character)}, which is not read; {advice}.")
 
 
 def _exponent(digits: str, number: str, place: int) -> int:

@@ -21,20 +21,21 @@ from ptc.values import show
 __all__ = ["layout"]
 
 MAX_DEPTH: Final = 100
-# Characters of line ends and indentation. An argument of a mebibyte fits with eight of them for each of its characters.
+# Characters of line ends and indentation: twice what any asker is given of one result.
 MAX_INDENTATION: Final = 8 * 1024 * 1024
 _LINES: Final = tuple("\n" + "  " * level for level in range(MAX_DEPTH + 1))
+_COMMAS: Final = tuple("," + line for line in _LINES)
 _BLANKS: Final = " \t\n\r"
 
-# Group 1 is a word; it is unset where none begins, and all that follows is taken then, so that no text is looked at
-# twice. Quantifiers are possessive for the same reason.
+# Group 1 is a word; it is unset where none begins, and nothing is looked for behind that. No text is looked at twice,
+# because quantifiers are possessive.
 _WORD: Final = re.compile(
     r"[ \t\n\r]*+(?:("
     r"[{}\[\],:]"
     r'|"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*+"'
     r"|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?(?![\w.+-])"
     r"|(?:true|false|null)(?!\w)"
-    r")|.++)",
+    r")|.)",
     re.DOTALL,
 )
 _SHOWN: Final = re.compile(r"[\w.+-]+|.", re.DOTALL)
@@ -53,7 +54,7 @@ def layout(text: str) -> str:
     """
     parts: list[str] = []
     due: list[str] = []  # the closing brackets that are missing, innermost last
-    line = _LINES[0]
+    line, comma = _LINES[0], _COMMAS[0]
     indentation = 0
     state = _VALUE
     index = -1
@@ -62,12 +63,13 @@ def layout(text: str) -> str:
             raise _misplaced(text, index, state, due)
         if state == _COMMA_OR_END:
             if word == "," and due:
-                parts.append("," + line)
+                parts.append(comma)
                 indentation += len(line)
                 state = _KEY if due[-1] == "}" else _VALUE
             elif due and word == due[-1]:
-                line = _LINES[len(due) - 1]
-                parts.append(line + due.pop())
+                bracket = due.pop()
+                line, comma = _LINES[len(due)], _COMMAS[len(due)]
+                parts += line, bracket
                 indentation += len(line)
             else:
                 raise _misplaced(text, index, state, due)
@@ -80,7 +82,7 @@ def layout(text: str) -> str:
             if state in _MAY_END:
                 if word == due[-1]:
                     parts.append(due.pop())
-                    line = _LINES[len(due)]
+                    line, comma = _LINES[len(due)], _COMMAS[len(due)]
                     state = _COMMA_OR_END
                     continue
                 parts.append(line)
@@ -98,7 +100,7 @@ def layout(text: str) -> str:
                     raise _fault(text, _place(text, index), f"a value is nested more than {MAX_DEPTH} levels deep")
                 state = _VALUE_OR_END if word == "[" else _KEY_OR_END
                 due.append("]" if word == "[" else "}")
-                line = _LINES[len(due)]
+                line, comma = _LINES[len(due)], _COMMAS[len(due)]
             else:
                 raise _misplaced(text, index, state, due)
             parts.append(word)
@@ -123,8 +125,12 @@ def _words(text: str) -> Iterator[str | None]:
 def _misplaced(text: str, index: int, state: int, due: list[str]) -> ToolError:
     """The error about word number `index`, which may not stand where it does, or is none; or about the early end."""
     place = _place(text, index)
-    expected = {_KEY: "a key in double quotes", _COLON: "a colon behind the key"}.get(state, "a value")
-    if state == _COMMA_OR_END:
+    expected = "a value"
+    if state in (_KEY, _KEY_OR_END):
+        expected = "a key in double quotes"
+    elif state == _COLON:
+        expected = "a colon behind the key"
+    elif state == _COMMA_OR_END:
         expected = f"a comma or {due[-1]}" if due else "nothing more"
     if place >= len(text.rstrip(_BLANKS)):
         return _fault(text, place, f"{expected} is expected, the end was found")

@@ -12,7 +12,7 @@ from ptc.errors import ToolError
 
 __all__ = ["MAX_EXPONENT", "Rational", "from_decimal", "to_number"]
 
-# Numerator and denominator, which is above 0. Not reduced: a common factor costs less than looking for it.
+# Numerator and denominator, which is not 0. Neither reduced nor of a certain sign: that costs more than it saves.
 Rational: TypeAlias = tuple[int, int]
 
 # Beyond the powers of ten that a float has, so that nothing is refused that could be given.

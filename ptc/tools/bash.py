@@ -250,7 +250,8 @@ def _result(
     ran: Ran, args: Mapping[str, Any], policy: BashPolicy, level: str, risk: Risk, timeout_s: float
 ) -> ToolResult:
     if ran.missing:
-        program = _asked(args)[0]
+        asked = _asked(args)
+        program = "bash" if isinstance(asked, str) else asked[0]
         raise ToolError(
             "bash_program_not_found",
             f"bash: there is no program {show(program, 100)} in the sandbox. `command -v NAME` finds out; a program of "

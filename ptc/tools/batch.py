@@ -16,14 +16,17 @@ from ptc.results import ErrorInfo, ToolResult
 from ptc.tooling import Method, Tool, ToolContext
 from ptc.tools._batch_plan import Invocation, Lookup, Step, plan
 from ptc.tools._batch_refs import bind
-from ptc.tools._batch_report import contents, entries, report_text, summary
-from ptc.values import show
+from ptc.tools._batch_report import MESSAGE_BYTES, Report, contents, entries, report_text, summary
+from ptc.tools._files import reading
+from ptc.values import show, utf8_cut
 
 __all__ = ["MAX_CALLS", "batch_tool"]
 
 MAX_CALLS: Final = 32
 MAX_CONCURRENCY: Final = 16
 DEFAULT_CONCURRENCY: Final = 8
+# Characters of output. More is put together in a thread, for which the event loop is not held up.
+_MAX_AT_ONCE: Final = 16_384
 
 _DESCRIPTION: Final = """\
 Make up to 32 tool calls in one. Example: {"invocations": [{"id": "files", "tool": "glob", "args": {"pattern": \
@@ -31,9 +34,9 @@ Make up to 32 tool calls in one. Example: {"invocations": [{"id": "files", "tool
 Steps run one after another (step is 1 unless given). The calls of one step run side by side if all of them only read,
 otherwise in order. {"$ref": "id.member.path"} in args stands for a value of an earlier step's result; member is data,
 output, output_lines, exit_code, metadata or tool, and the path goes by keys and by numbers from 0. A failed call does
-not stop the others, unless stop_on_error is true; only calls that refer to it are skipped. Each result is reported by
-itself, and the batch fails only if no call succeeded: then repeat only what failed. Every call is judged as if it were
-made alone; batch in batch is refused. Errors begin with [batch] if an id, step or reference is wrong."""
+not stop the others, unless stop_on_error is true; only calls that refer to it are skipped. Every call is judged and
+reported as if it were made alone; the batch fails only if none succeeded. Repeat no more than what failed. batch in
+batch is refused. Errors begin with [batch] if an id, step or reference is wrong."""
 
 _INPUT: Final[dict[str, Any]] = {
     "type": "object",
@@ -45,7 +48,7 @@ _INPUT: Final[dict[str, Any]] = {
             "items": {
                 "type": "object",
                 "properties": {
-                    "tool": {"type": "string", "description": "Name of the tool."},
+                    "tool": {"type": "string", "minLength": 1, "maxLength": 128, "description": "Name of the tool."},
                     "args": {"type": "object", "description": "Its arguments; left out: {}."},
                     "id": {"type": ["string", "null"], "description": "For references: letters, digits, _ and -."},
                     "step": {"type": "integer", "minimum": 1, "maximum": MAX_CALLS, "default": 1},
@@ -54,7 +57,11 @@ _INPUT: Final[dict[str, Any]] = {
                 "additionalProperties": False,
             },
         },
-        "stop_on_error": {"type": "boolean", "default": False, "description": "Make no call after one that failed."},
+        "stop_on_error": {
+            "type": "boolean",
+            "default": False,
+            "description": "Begin no call after one that failed or had an exit code other than 0.",
+        },
         "max_concurrency": {
             "type": "integer",
             "minimum": 1,
@@ -109,7 +116,7 @@ def batch_tool(lookup: Lookup) -> Tool:
         batch = _Batch(context, len(args["invocations"]), width, stop_on_error=args.get("stop_on_error", False))
         for step in steps:
             await batch.run(step)
-        return batch.report(steps)
+        return await batch.report(steps)
 
     return Tool(
         name="batch",
@@ -165,7 +172,7 @@ class _Batch:
         else:
             result = await self._context.invoke(call.tool, args)
         self._results[call.index] = result
-        self._failed = self._failed or not result.ok
+        self._failed = self._failed or not result.ok or result.exit_code != 0
         if call.id is not None:
             self._by_id[call.id] = result
         self._context.progress(f"{len(self._results)} of {self._total} calls", len(self._results) / self._total)
@@ -173,7 +180,10 @@ class _Batch:
     def _prepared(self, call: Invocation) -> dict[str, Any]:
         """The arguments with their references replaced. Raises ToolError if the call must not be made."""
         if self._stop_on_error and self._failed:
-            raise ToolError("batch_skipped", f"{show(call.tool, 80)} was not called: an earlier call failed.")
+            raise ToolError(
+                "batch_skipped",
+                f"{show(call.tool, 80)} was not called: an earlier call failed, and stop_on_error is true.",
+            )
         for reference in call.needs:
             if not self._by_id[reference.id].ok:
                 raise ToolError(
@@ -183,38 +193,55 @@ class _Batch:
         bound: dict[str, Any] = bind(call.args, self._by_id)
         return bound
 
-    def report(self, steps: list[Step]) -> ToolResult:
+    async def report(self, steps: list[Step]) -> ToolResult:
         calls = sorted((call for step in steps for call in step.calls), key=lambda call: call.index)
         results = [self._results[call.index] for call in calls]
-        for_model = self._context.origin == "agent"
-        made = entries(calls, results, frozenset(self._skipped), self._context.caps, for_model=for_model)
-        facts = summary(made)
+        if sum(len(result.output) for result in results) > _MAX_AT_ONCE:
+            report = await reading(self._entries, calls, results)
+        else:
+            report = self._entries(calls, results)
+        facts = summary(report.entries)
         widest = max((len(step.calls) for step in steps if step.parallel), default=1)
         facts |= {
             "requested_concurrency": self._width,
             "applied_concurrency": min(self._width, widest),
             "execution_mode": "staged" if len(steps) > 1 else "parallel" if steps[0].parallel else "serial",
         }
+        content, left_out = contents(results)
+        if left_out:
+            facts["content_left_out"] = left_out
+        failed = facts["status"] == "failed"
         return ToolResult(
             "batch",
-            output=report_text(made, facts),
-            exit_code=1 if facts["status"] == "failed" else 0,
-            data={"status": facts["status"], "results": made},
+            output=report_text(report, facts),
+            exit_code=1 if failed else 0,
+            data={"status": facts["status"], "results": report.entries},
             metadata=facts,
-            error=_all_failed(made) if facts["status"] == "failed" else None,
-            content=contents(results),
-            truncated=any(entry["left_out_bytes"] for entry in made),
+            error=_all_failed(report.entries) if failed else None,
+            content=content,
+            truncated="truncated_indices" in facts or left_out > 0,
         )
+
+    def _entries(self, calls: list[Invocation], results: list[ToolResult]) -> Report:
+        for_model = self._context.origin == "agent"
+        return entries(calls, results, frozenset(self._skipped), self._context, for_model=for_model)
 
 
 def _all_failed(made: list[dict[str, Any]]) -> ErrorInfo:
-    first = made[0]["error"]
-    message = (
-        f"batch: none of its {len(made)} calls succeeded. The first, {show(made[0]['tool'], 80)}: {first['message']}"
-    )
+    """The error of a batch without a single success. The same batch may succeed later if each of its calls may."""
+    errors = [
+        {
+            "index": entry["index"],
+            "code": entry["error"]["code"],
+            "message": utf8_cut(entry["error"]["message"], MESSAGE_BYTES),
+        }
+        for entry in made
+    ]
     error = ToolError(
         "batch_failed",
-        message,
-        details={"errors": [{"index": entry["index"], "code": entry["error"]["code"]} for entry in made]},
+        f"batch: none of its {len(made)} calls succeeded. The first, {show(made[0]['tool'], 80)}: "
+        f"{errors[0]['message']}",
+        details={"errors": errors},
+        retryable=all(entry["error"]["retryable"] for entry in made),
     )
     return ErrorInfo(error.code, error.message, error.category, error.retryable, error.details)

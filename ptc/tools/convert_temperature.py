@@ -108,6 +108,7 @@ def _unit(given: str, argument: str) -> str:
 def _exact(value: int | float) -> Rational:
     """The value as it is written in decimal: 36.6 is 366/10, not the double nearest to it."""
     if isinstance(value, int):
+        to_number((value, 1), "convert_temperature: value")  # Python refuses to spell a longer one in any message
         return value, 1
     sign, whole, fraction, exponent = _FLOAT.fullmatch(repr(value)).groups(default="")  # type: ignore[union-attr]
     top, below = from_decimal(whole, fraction, int(exponent or "0"))

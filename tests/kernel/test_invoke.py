@@ -58,11 +58,14 @@ def test_a_nested_call_inherits_scope_program_and_deadline() -> None:
     assert (later.deadline, sooner.deadline) == (now + 5, now + 1)
 
 
-async def test_a_nested_call_has_the_cap_of_its_parent() -> None:
+@pytest.mark.parametrize(("outer", "inner"), [(12_345, 4 * 1024**2), (5_000_000, 5_000_000)])
+async def test_a_nested_call_has_the_cap_of_a_program_at_least_whoever_asked_for_its_parent(
+    outer: int, inner: int
+) -> None:
     caps: list[int] = []
     kernel = a_kernel(a_tool("t", lambda context, args: caps.append(context.caps)), batch())
-    await make(kernel, "batch", {"calls": [{"tool": "t", "args": {}}]}, cap_bytes=12_345)
-    assert caps == [12_345]
+    await make(kernel, "batch", {"calls": [{"tool": "t", "args": {}}]}, cap_bytes=outer)
+    assert caps == [inner]
 
 
 @pytest.mark.promise("P1")

@@ -110,7 +110,7 @@ async def run(scenario: Scenario, *, nested: bool) -> tuple[ToolResult, list[dic
         reader(),
         reader("write", writes=True, read_only=False),
         a_tool("boom", boom, read_only=True),
-        a_tool("big", lambda context, args: "line\n" * 50_000, read_only=True),
+        a_tool("big", lambda context, args: "line\n" * 1_000_000, read_only=True),
         Blocker("slow", timeout_ms=20, read_only=True).tool,
         a_tool("outer", outer, orchestrates=True, permission="allow"),
         files={"secret/a": "s"},

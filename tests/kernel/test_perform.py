@@ -9,6 +9,7 @@ import pytest
 
 from ptc.errors import ConfigError, ToolError
 from ptc.results import ToolResult
+from ptc.tooling import ToolContext
 from tests.kernel.rig import a_kernel, a_tool, echo, heard, make
 
 pytestmark = pytest.mark.anyio
@@ -174,3 +175,22 @@ async def test_progress_and_pieces_of_output_are_events_without_secrets() -> Non
     (progress,) = [event for event in events if event.type == "progress"]
     assert progress.to_dict()["message"] == "reading [secret removed]"
     assert progress.to_dict()["fraction"] == 0.5
+
+
+async def test_a_tool_may_keep_a_text_and_it_is_kept_without_secrets() -> None:
+    handles: list[str | None] = []
+
+    def run(context: ToolContext, args: dict[str, Any]) -> str:
+        handles.append(context.keep("long text with hunter2-hunter2"))
+        handles.append(context.keep("x" * 17 * 1024**2))
+        return "short"
+
+    kernel = a_kernel(a_tool("keeper", run), secrets=["hunter2-hunter2"])
+    assert (await make(kernel, "keeper")).result.output == "short"
+    assert handles[1] is None
+    assert handles[0] is not None
+    assert handles[0].startswith("artifact://keeper/")
+    kept = kernel.artifacts.get(handles[0])
+    assert kept is not None
+    assert kept.startswith(b"long text with ")
+    assert b"hunter2" not in kept
