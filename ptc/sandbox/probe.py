@@ -82,7 +82,7 @@ class Sandbox:
         except SetupFailed as failure:
             raise _unavailable(f"the {self.level} sandbox could not be set up: {show(str(failure), 300)}") from None
         except OSError as error:
-            raise _unavailable(f"the sandbox could not be started: {error.strerror}") from None
+            raise _unavailable(f"the sandbox could not be started: {error.strerror or 'no answer'}") from None
         return _ran(ended, self.level)
 
 
