@@ -6,13 +6,17 @@ one win would let a server or a plugin replace `read` unseen.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from ptc.errors import ConfigError
 from ptc.schema import compile_schema
 from ptc.tooling import Tool
 
 __all__ = ["Registry"]
+
+_CAPITAL: Final = re.compile("[A-Z]")
 
 
 class Registry:
@@ -50,8 +54,10 @@ class Registry:
         self._absent.update(reasons)
 
     def why_absent(self, name: str) -> str | None:
-        """Why there is no tool of this name, if that is known."""
-        return None if name in self._tools else self._absent.get(name)
+        """Why there is no tool of this name, also in the form of a script's method, if that is known."""
+        if name in self._tools:
+            return None
+        return self._absent.get(name) or self._absent.get(_CAPITAL.sub(r"_\g<0>", name).lower())
 
     def get(self, name: str) -> Tool | None:
         return self._tools.get(name)

@@ -152,7 +152,7 @@ async def test_without_network_there_is_none(root: Path) -> None:
     code = "import socket; socket.create_connection(('192.0.2.1', 9), 2)"
     result = await bash(root, ["python3", "-c", code], {"bash_policy": "read-only-no-net"})
     assert result.exit_code == 1
-    assert "nreachable" in result.data["stderr"] or "ermission" in result.data["stderr"]
+    assert any(word in result.data["stderr"] for word in ("nreachable", "ermission", "Address family"))
 
 
 @pytest.mark.parametrize(
@@ -206,6 +206,10 @@ async def test_what_the_host_hides_or_denies_to_read_is_hidden_from_commands_too
         async with opened(workspace, policy=Policy(deny=["read(secret)"])) as session:  # type: ignore[arg-type]
             result = await session.tool("bash", {"command": "cat .env secret/key; grep -r k3y .; ls secret"})
     assert "KEY" not in result.output
+    if probe().level == "landlock":  # it cannot hide a file in a folder that can be read, and then nothing runs
+        assert result.error is not None
+        assert result.error.code == "sandbox_unavailable"
+        return
     assert "k3y" not in result.data["stdout"]
 
 

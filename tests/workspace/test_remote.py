@@ -40,6 +40,18 @@ async def test_what_it_cannot_do_is_absent_and_says_so(kind: str, request: pytes
     assert any("git" in warning.message for warning in program.warnings)
 
 
+@pytest.mark.promise("P5")
+async def test_a_method_of_a_tool_that_is_absent_says_why_in_a_script(in_memory_fs: RemoteWorkspace) -> None:
+    source = (
+        "export default async ctx => { try { await ctx.recallMemory('x') } catch (e) { return [e.code, e.message] } }"
+    )
+    async with Session(in_memory_fs) as session:
+        with anyio.fail_after(30):
+            code, message = (await session.program(source)).value
+    assert code == "tool_unavailable"
+    assert "memory='memory.db'" in message
+
+
 async def test_a_read_only_workspace_has_no_tools_that_write(in_memory_fs: RemoteWorkspace) -> None:
     fs = fsspec.filesystem("memory")
     fs.pipe_file("/ro/a", b"1")
