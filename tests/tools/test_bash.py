@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from ptc.errors import ConfigError, ToolError
-from ptc.events import CallEnded, OutputDelta
+from ptc.events import Audit, CallEnded, OutputDelta
 from ptc.kernel.permission import Policy
 from ptc.results import ToolResult
 from ptc.sandbox.probe import probe
@@ -376,6 +376,16 @@ async def test_a_refused_command_is_on_the_record_too(root: Path) -> None:
     async with opened(root) as session:
         events = session.events()
         await session.tool("bash", {"argv": ["sudo", "ls"]})
+        await session.tool("bash", {"command": "exit 3"})
         events.close()
-        ended = [event async for event in events if isinstance(event, CallEnded)]
-    assert [(event.tool, event.error_code) for event in ended] == [("bash", "bash_policy_rejected")]
+        seen = [event async for event in events]
+    ended = [(event.tool, event.error_code) for event in seen if isinstance(event, CallEnded)]
+    assert ended == [("bash", "bash_policy_rejected"), ("bash", None)]
+    refused, invoked, completed = [event for event in seen if isinstance(event, Audit)]
+    assert (refused.kind, refused.facts["rules"], refused.facts["risk"]) == (
+        "bash_rejected", ["priv.escalate"], "critical"
+    )  # fmt: skip
+    assert (invoked.kind, invoked.facts["argv"], invoked.facts["risk"]) == (
+        "bash_invoked", ["bash", "-c", "exit 3"], "medium"
+    )  # fmt: skip
+    assert (completed.kind, completed.facts["exit_code"]) == ("bash_completed", 3)
