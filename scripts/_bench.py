@@ -37,18 +37,12 @@ PEER_CALLS = 500  # the peer allows fewer than 1,000 suspensions
 Row = tuple[str, str, str, str]
 
 
-async def _echo(_: Any, args: dict[str, Any]) -> str:
-    return str(args.get("text", ""))
-
-
-SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "additionalProperties": False}
-ECHO = Tool("echo", "gives the text back", SCHEMA, _echo, positional=("text",), read_only=True)
 LIMITS = {"max_tool_calls": 20_000, "timeout_ms": 120_000, "cpu_ms": 60_000, "value_bytes": 8_000_000}
 
 
 @asynccontextmanager
 async def session() -> AsyncIterator[Session]:
-    async with Session(MemoryWorkspace({}), tools=[ECHO], limits=LIMITS) as opened:
+    async with Session(MemoryWorkspace({}), limits=LIMITS) as opened:
         await opened.program("export default () => 1")
         yield opened
 

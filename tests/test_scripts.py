@@ -73,3 +73,12 @@ def test_an_index_that_cannot_be_reached_is_said_plainly(tmp_path: Path) -> None
         "the package index cannot be reached; check the network, or point pip at a mirror with PIP_INDEX_URL.",
         "pip could not install the packages; its last lines stand above.",
     ]
+
+
+def test_the_bench_can_measure_every_part_that_it_names() -> None:
+    code = "import asyncio, runpy; b = runpy.run_path('scripts/_bench.py'); print(asyncio.run(b['smallest_program']()))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "smallest program" in done.stdout

@@ -36,7 +36,7 @@ async def most_at_once(blocker: Blocker, count: int, kernel: Any, **options: Any
 
 
 async def test_the_session_runs_no_more_than_its_number_and_rejects_nothing() -> None:
-    """https://github.com/anomalyco/opencode/issues/50563: a queue per tool and per session instead of 429s."""
+    """A queue per tool and per session instead of 429s."""
     blocker = Blocker()
     with anyio.fail_after(5):
         assert await most_at_once(blocker, 20, a_kernel(blocker.tool, max_concurrent=4)) == 4
@@ -51,7 +51,7 @@ async def test_a_scope_and_a_tool_have_limits_of_their_own() -> None:
 
 
 async def test_read_only_calls_run_side_by_side() -> None:
-    """https://github.com/smart-mcp-proxy/mcpproxy-go/issues/987: serial calls took minutes."""
+    """Serial calls took minutes."""
     blocker = Blocker(read_only=True)
     assert await most_at_once(blocker, 16, a_kernel(blocker.tool)) == 16
 

@@ -66,7 +66,7 @@ async def test_the_limit_counts_sessions_and_is_clamped() -> None:
 
 @pytest.mark.promise("P7")
 async def test_at_most_fifty_messages_come_back_and_more_is_said() -> None:
-    """par-tools D52: the limit bounds sessions, so the results need a bound of their own."""
+    """Row D52 of tests/rows.py: the limit bounds sessions, so the results need a bound of their own."""
     with MemoryStore(":memory:") as store:
         for number in range(50):
             await store.add_message("s", "user", f"hit {number}")
@@ -79,7 +79,7 @@ async def test_at_most_fifty_messages_come_back_and_more_is_said() -> None:
 
 
 async def test_what_was_said_again_in_a_session_is_found_once() -> None:
-    """par-tools V35: the current session's messages came twice if it was also one of the latest."""
+    """Row V35 of tests/rows.py: the current session's messages came twice if it was also one of the latest."""
     with MemoryStore(":memory:") as store:
         for session in ("a", "b"):
             for _ in range(60):
@@ -107,7 +107,7 @@ async def test_a_long_message_is_cut_around_the_match_and_its_length_is_told() -
 
 
 async def test_another_scope_is_never_searched() -> None:
-    """par-tools D51: a search over all sessions would show what others said."""
+    """Row D51 of tests/rows.py: a search over all sessions would show what others said."""
     with MemoryStore(":memory:", scope="ada") as ada:
         bob = ada.view(scope="bob")
         await ada.add_message("shared-id", "user", "private to ada")

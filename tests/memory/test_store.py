@@ -171,7 +171,7 @@ async def test_a_text_that_cleaning_made_too_long_is_refused() -> None:
 
 @pytest.mark.promise("P2")
 async def test_a_scope_sees_and_changes_nothing_of_another() -> None:
-    """par-tools D51: memory of one key, whatever a query says."""
+    """Row D51 of tests/rows.py: memory of one key, whatever a query says."""
     with MemoryStore(":memory:", scope="ada") as ada:
         bob = ada.view(scope="bob")
         hers = await ada.remember("secret of ada", id="same")
@@ -213,7 +213,7 @@ FTS5 = st.lists(
 @pytest.mark.promise("P2")
 @given(query=FTS5.map(" ".join) | FTS5.map("".join) | st.text(max_size=30))
 def test_no_query_reaches_another_scope_or_the_language_of_the_index(query: str) -> None:
-    """par-tools V34, and injection of FTS5's own syntax: the words are looked for, nothing else."""
+    """Row V34 of tests/rows.py, and injection of FTS5's own syntax: the words are looked for, nothing else."""
     with MemoryStore(":memory:", scope="ada") as ada:
         bob = ada.view(scope="bob")
 
@@ -235,7 +235,7 @@ def test_no_query_reaches_another_scope_or_the_language_of_the_index(query: str)
 
 
 async def test_a_query_equal_to_the_name_of_the_scope_finds_nothing() -> None:
-    """par-tools V34: an indexed scope column gave every memory of the scope."""
+    """Row V34 of tests/rows.py: an indexed scope column gave every memory of the scope."""
     with MemoryStore(":memory:", scope="session42") as store:
         await store.remember("unrelated")
         assert await store.recall("session42") == []

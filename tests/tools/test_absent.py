@@ -1,4 +1,4 @@
-"""A missing path or pattern has a code of its own, in a program and directly (par-tools section 7.1, rule 0)."""
+"""A missing path or pattern has a code of its own, in a program and directly."""
 
 from __future__ import annotations
 

@@ -91,6 +91,7 @@ async def test_output_is_capped_cleaned_and_says_what_is_missing(root: Path) -> 
     assert result.truncated
     assert result.data["stdout_omitted_bytes"] > 500_000
     assert "lines left out]" in result.output
+    assert result.data["stdout"].endswith("\n99999\n100000\n")  # what went wrong is usually said last
 
 
 async def test_a_script_gets_stdout_and_catches_another_exit_code(root: Path) -> None:
