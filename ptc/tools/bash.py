@@ -43,8 +43,9 @@ _MARGIN_S: Final = 0.3
 _DESCRIPTION: Final = """\
 Run a program in the workspace. Give argv, a list of words that is run as it is, or command, a line for bash.
 Example: {{"argv": ["python3", "-m", "pytest", "-q"], "timeout": 120}} or {{"command": "git diff --stat | tail -3"}}
-Gives stdout, stderr and exit_code; an exit code other than 0 is an answer and no error. Of each stream 50 KB \
-and 2,000 lines are kept, from its start and its end. timeout is in seconds (30, at most 600); standard input is empty unless stdin is given.
+Gives stdout, stderr and exit_code; an exit code other than 0 is an answer and no error. Of each stream 50 KB and \
+2,000 lines are kept, from its start and its end. timeout is in seconds (30, at most 600); standard input is empty \
+unless stdin is given.
 Policy {policy}: the workspace can {write}, and there is {network} network. Prefer read, grep, edit and git where they \
 do. Every command of a line is judged by the rules; a refusal names the rule and what is accepted. Errors begin with \
 [bash], with [bash-policy] if a rule refuses the command, [sandbox] if the machine cannot confine it, [workspace] or \
