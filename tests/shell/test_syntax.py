@@ -67,7 +67,7 @@ def test_every_simple_command_is_found_with_its_words(text: str, found: list[tup
 @pytest.mark.parametrize(
     "text",
     [
-        "! ! a", "then", "coproc rm x", "* x", "/bin/r? x", "r[m] x", "$x y", "$(echo rm) y", "`echo rm` y", "r{m,} x", "a (", "if a; then", "a\\\nb", "echo ${x:-`rm y`}",
+        "! ! a", "then", "coproc rm x", "* x", "/bin/r? x", "r[m] x", "\\ #l $(e)", "> i > i a > i", "$x y", "$(echo rm) y", "`echo rm` y", "r{m,} x", "a (", "if a; then", "a\\\nb", "echo ${x:-`rm y`}",
         "x='a[$(touch p)]'; ((x))", "x='a[$(touch p)]'; echo $((x))", "a\0b", "exec 3<>/dev/tcp/h/1", "x" * (MAX_BYTES + 1),
         "(" * 300 + "a" + ")" * 300,
     ],
