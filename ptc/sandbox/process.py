@@ -53,7 +53,7 @@ async def supervise(
     """
     begun = time.monotonic()
     # Started from this thread and no other: a parent-death signal is sent when the thread that forked ends.
-    process = await asyncio.create_subprocess_exec(
+    starting = asyncio.create_subprocess_exec(
         *words,
         stdin=subprocess.DEVNULL if command.stdin is None else subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -64,6 +64,7 @@ async def supervise(
         start_new_session=True,
         limit=_PIECE,
     )
+    process = await _begun(asyncio.ensure_future(starting), kill)
     captures = [Capture(command.stream_bytes, command.stream_lines, command.keep, raw=command.raw) for _ in range(2)]
     assert process.stdout is not None
     assert process.stderr is not None
@@ -91,6 +92,26 @@ async def supervise(
     await _drain(jobs)
     assert process.returncode is not None
     return Ended(process.returncode, captures[0].stream(), captures[1].stream(), duration, timed_out)
+
+
+async def _begun(
+    starting: asyncio.Future[asyncio.subprocess.Process], kill: Callable[[], None]
+) -> asyncio.subprocess.Process:
+    """The process, once it is there. Cancelled meanwhile, asyncio would kill it alone and set free what it has begun to
+    start; so it is waited for, and ended like any other."""
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await _shielded(_end_begun(starting, kill))
+        raise
+
+
+async def _end_begun(starting: asyncio.Future[asyncio.subprocess.Process], kill: Callable[[], None]) -> None:
+    with contextlib.suppress(OSError, TimeoutError):
+        process = await starting
+        await _end(process, kill, _CANCEL_GRACE_S)
+        async with asyncio.timeout(_DRAIN_S):
+            await process.communicate()
 
 
 async def _read(reader: asyncio.StreamReader, name: Name, capture: Capture, command: Command) -> None:

@@ -195,6 +195,11 @@ def _tell(end: FileIO, data: bytes) -> None:
             view = view[end.write(view) :]
 
 
+def _settle(ready: asyncio.Future[None]) -> None:
+    if not ready.done():  # whoever waited may have been cancelled in the same turn of the loop
+        ready.set_result(None)
+
+
 async def _first_line(end: FileIO) -> bytes:
     """The first line from a pipe, empty if it ends before there is one."""
     loop, fd = asyncio.get_running_loop(), end.fileno()
@@ -203,7 +208,7 @@ async def _first_line(end: FileIO) -> bytes:
     async with asyncio.timeout(_START_S):
         while b"\n" not in data:
             ready = loop.create_future()
-            loop.add_reader(fd, ready.set_result, None)
+            loop.add_reader(fd, _settle, ready)
             try:
                 await ready
             finally:

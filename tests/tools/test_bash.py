@@ -322,6 +322,24 @@ async def test_a_cancelled_call_leaves_nothing_behind(root: Path) -> None:
             await anyio.sleep(0.02)
 
 
+@pytest.mark.promise("P3")
+async def test_a_call_cancelled_at_any_step_of_its_start_leaves_nothing_behind(root: Path) -> None:
+    marker = f"9{os.getpid()}7"
+    async with opened(root) as session:
+        with anyio.fail_after(60):
+            for steps in range(0, 24, 2):
+                task = asyncio.ensure_future(session.tool("bash", {"command": f"sleep {marker}"}))
+                while not processes(f"sleep {marker}"):
+                    await asyncio.sleep(0)
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            while processes(f"sleep {marker}"):
+                await anyio.sleep(0.02)
+
+
 # --- rules, approval, audit ------------------------------------------------------------------------------------------
 
 
