@@ -32,7 +32,8 @@ from ptc.values import dumps, show
 __all__ = ["tool_from_function"]
 
 _OPTIONS: Final = (
-    "name", "description", "read_only", "idempotent", "timeout_ms", "concurrency", "permission", "subject", "aliases",
+    "name", "description", "read_only", "idempotent", "timeout_ms", "concurrency", "permission", "subject", "subjects",
+    "subject_kind", "reads", "writes", "aliases", "on_update", "cache_control",
 )  # fmt: skip
 _MAX_PROBLEMS: Final = 8
 

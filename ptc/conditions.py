@@ -4,14 +4,15 @@ A condition is an expression in JSON over facts that the kernel gives: `tool`, `
 `session` ({origin, program}) and `cwd`. A value that is no form stands for itself. Forms, each an object of one member:
 
     {"var": "input.path"}                a fact by its path
-    {"equals": [a, b]}                   and not_equals, greater, less: two values compared
+    {"equals": [a, b]}                   and not_equals, greater, less: two values compared; 1 is 1.0 and not true
     {"and": [...]}                       and or; {"not": a}
     {"contains": [whole, part]}          of text, lists and keys
     {"has_key": [object, key]}           {"is_empty": a}
     {"matches": [text, pattern]}         a regular expression of the linear engine, anywhere in the text
 
 It fails closed: what is missing, of another kind, too deep or too long, and an answer that is neither true nor false,
-refuse the call.
+refuse the call. Arguments are compared as they were sent, a path too, which can be spelled in many ways; where a path
+may lie is said by the rules of a policy, which judge it resolved.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ptc.errors import ConfigError
-from ptc.values import show
+from ptc.values import dumps, loads, show
 
 __all__ = ["Condition", "Roles", "Unmet"]
 
@@ -29,6 +30,7 @@ MAX_VISITS: Final = 1_000
 _PAIRS: Final = frozenset({"equals", "not_equals", "greater", "less", "contains", "has_key", "matches"})
 _LISTS: Final = frozenset({"and", "or"})
 _SINGLES: Final = frozenset({"not", "is_empty", "var"})
+_OF_THE_CALL: Final = frozenset({"input", "session"})
 
 
 class Unmet(Exception):
@@ -54,21 +56,36 @@ class Roles:
 
 
 class Condition:
-    """The call must meet an expression; see the module for its forms.
+    """The call must meet an expression; see the module for its forms. The expression is copied.
 
     Raises ConfigError `invalid_tool` for an expression that has no such form.
     """
 
-    __slots__ = ("_patterns", "expression")
+    __slots__ = ("_patterns", "_used", "expression")
 
     def __init__(self, expression: Any) -> None:
-        self.expression = expression
+        try:
+            self.expression = loads(dumps(expression))
+        except ValueError as error:
+            raise _wrong(f"it is not JSON ({error!s:.80})") from None
         self._patterns: dict[str, Any] = {}
-        self._check(expression, 0)
+        self._used: set[str] = set()
+        self._check(self.expression, 0)
+
+    def __repr__(self) -> str:
+        return f"Condition({self.expression!r})"
+
+    @property
+    def same_for_all_calls(self) -> bool:
+        """Whether it asks for nothing that differs from one call of a session to the next."""
+        return self._used.isdisjoint(_OF_THE_CALL)
 
     def holds(self, facts: Mapping[str, Any]) -> bool:
         """Whether the facts meet it. Raises Unmet if that cannot be said."""
-        answer = _Evaluation(facts, self._patterns).value(self.expression, 0)
+        try:
+            answer = _Evaluation(facts, self._patterns).value(self.expression, 0)
+        except RecursionError:
+            raise Unmet("what it compares is nested too deeply") from None
         if type(answer) is not bool:
             raise Unmet("its answer is neither true nor false")
         return answer
@@ -88,6 +105,7 @@ class Condition:
         if form == "var":
             if not isinstance(operand, str) or not operand:
                 raise _wrong("var needs the path of a fact, such as input.path")
+            self._used.add(operand.partition(".")[0])
             return
         operands = [operand] if form in _SINGLES else operand
         if not isinstance(operands, list) or (form in _PAIRS and len(operands) != 2):
@@ -158,12 +176,12 @@ def _apply(form: str, values: list[Any], patterns: Mapping[str, Any]) -> bool:
             raise Unmet("not is asked of what is neither true nor false")
         return not first
     if form == "is_empty":
-        if not isinstance(first, (str, list, dict)) and first is not None:
+        if not isinstance(first, (str, list, tuple, Mapping)) and first is not None:
             raise Unmet("is_empty is asked of what has no size")
         return not first
     second = values[1]
     if form in ("equals", "not_equals"):
-        return (type(first) is type(second) and first == second) == (form == "equals")
+        return _same(first, second) == (form == "equals")
     if form in ("greater", "less"):
         if not all(type(value) in (int, float) for value in values):
             raise Unmet(f"{form} is asked of what is no number")
@@ -176,11 +194,26 @@ def _apply(form: str, values: list[Any], patterns: Mapping[str, Any]) -> bool:
         if isinstance(first, str) and isinstance(second, str):
             return second in first
         if isinstance(first, (list, tuple, Mapping)):
-            return any(type(each) is type(second) and each == second for each in first)
+            return any(_same(each, second) for each in first)
         raise Unmet("contains is asked of what holds nothing")
     if not isinstance(first, str):
         raise Unmet("matches is asked of what is no text")
-    return patterns[second].search(first) is not None
+    try:
+        return patterns[second].search(first) is not None
+    except UnicodeError:
+        raise Unmet("matches is asked of text with half of a surrogate pair") from None
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal. Python calls 1 and true equal, and JSON has one kind of number: a call must
+    not pass a condition by another spelling of a value."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)
 
 
 def _wrong(why: str) -> ConfigError:

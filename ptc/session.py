@@ -299,11 +299,12 @@ class Session:
     def tool_definitions(self, format: Format = "anthropic") -> list[dict[str, Any]]:
         """Definitions of the tools that a model may use, sorted by name, in the form that an API expects.
 
-        A tool that the policy denies whatever its arguments is left out. Being listed is not being authorised.
+        A tool that is denied whatever its arguments, by the policy or by its own demand, is left out. Being listed is
+        not being authorised.
         Raises ConfigError for another format.
         """
         tools = sorted(self.registry, key=lambda tool: tool.name)
-        return [definition(tool, format) for tool in tools if self.kernel.policy.decide(tool, None).action != "deny"]
+        return [definition(tool, format) for tool in tools if not self.kernel.never(tool)]
 
     def active_tools(self) -> list[CallRecord]:
         """Records of the calls that run now, oldest first."""

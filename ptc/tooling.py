@@ -57,6 +57,8 @@ class ToolContext:
     keep        put away a text that the result has no room for: gives the handle under which it can be read, or None if
                 it is too large to be kept
     raw         the call itself, for `program` and other orchestrators; a plain tool has no use for it
+
+    `progress`, `delta` and `audit` may also be called from the thread in which a plain function runs.
     """
 
     workspace: Workspace
@@ -133,7 +135,8 @@ class Tool:
     source         who brought it, for messages about clashes
     validator      replaces the schema check: args -> args, raising ToolError; `@tool` sets it
     absent_codes   argument -> code of the refusal when nothing is wrong but that it is missing
-    on_update      told in lines of text that a call began, how far it is and how it ended; what it raises is ignored
+    on_update      `(line) -> None`, plain (called in a thread) or async: told in lines of text that a call began, how
+                   far it is and how it ended; no call waits for it, and what it raises is logged
     cache_control  `5m` or `1h`: where a provider's prompt cache may begin anew; changes nothing else. None: no hint
     """
 
@@ -161,7 +164,7 @@ class Tool:
     source: str = "the host"
     validator: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     absent_codes: Mapping[str, str] = field(default_factory=dict)
-    on_update: Callable[[str], None] | None = None
+    on_update: Callable[[str], object] | None = None
     cache_control: Literal["5m", "1h"] | None = None
 
     def __post_init__(self) -> None:
@@ -181,8 +184,27 @@ class Tool:
                 "invalid_tool",
                 f"tool {self.name}: permission must be 'allow', 'ask', 'deny', Roles(...), Condition(...) or None.",
             )
-        if self.cache_control not in (None, "5m", "1h"):
-            raise ConfigError("invalid_tool", f"tool {self.name}: cache_control must be '5m', '1h' or None.")
+        for word, accepted, label in (
+            (self.subject_kind, ("path", "text", "command"), "subject_kind"),
+            (self.unruled, (None, "ask", "deny"), "unruled"),
+            (self.cache_control, (None, "5m", "1h"), "cache_control"),
+        ):
+            if word not in accepted:
+                raise ConfigError(
+                    "invalid_tool",
+                    f"tool {self.name}: {label} must be {' or '.join(map(repr, accepted))}; {word!r:.40} was given.",
+                )
+        for function, label in (
+            (self.subjects, "subjects"),
+            (self.reads, "reads"),
+            (self.detail, "detail"),
+            (self.on_update, "on_update"),
+            (self.validator, "validator"),
+        ):
+            if function is not None and not callable(function):
+                raise ConfigError("invalid_tool", f"tool {self.name}: {label} must be a function or None.")
+        if self.output_schema is not None and not isinstance(self.output_schema, Mapping):
+            raise ConfigError("invalid_tool", f"tool {self.name}: output_schema must be a JSON Schema or None.")
         for value, label in ((self.timeout_ms, "timeout_ms"), (self.concurrency, "concurrency")):
             if value is not None and (type(value) is not int or value < 1):
                 raise ConfigError(
@@ -243,7 +265,13 @@ def tool(
     concurrency: int | None = None,
     permission: Demand | None = None,
     subject: str | None = None,
+    subjects: Callable[[Mapping[str, Any]], Sequence[str]] | None = None,
+    subject_kind: SubjectKind | None = None,
+    reads: Callable[[Mapping[str, Any]], bool] | None = None,
+    writes: bool = False,
     aliases: Mapping[str, str] | None = None,
+    on_update: Callable[[str], object] | None = None,
+    cache_control: Literal["5m", "1h"] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
@@ -251,9 +279,10 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Turn a typed Python function into a Tool: `@tool` or `@tool(read_only=True, ...)`.
 
     The signature becomes the input schema (pydantic, strict: "5" is not 5), the docstring the description, the
-    parameter order the positional order. A parameter annotated `ToolContext` receives the context and is not part of
-    the schema. An `async def` runs on the event loop; a plain `def` runs in a worker thread. Raise ToolError to fail
-    with a code of your own; any other exception becomes `tool_failed` without its traceback.
+    parameter order the positional order, the return annotation (unless it is text or anything) the schema that results
+    are held to. The options are the fields of Tool. A parameter annotated `ToolContext` receives the context and is not
+    part of the schema. An `async def` runs on the event loop; a plain `def` runs in a worker thread. Raise ToolError to
+    fail with a code of your own; any other exception becomes `tool_failed` without its traceback.
 
     Raises ConfigError `invalid_tool` for a signature that has no schema (`*args`, positional-only, unknown types).
     """

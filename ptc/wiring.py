@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Parts", "wire"]
 
 MAX_WARM = 64
+CALLBACKS_S = 1.0
 
 
 class Parts(NamedTuple):
@@ -54,6 +55,7 @@ class Parts(NamedTuple):
         with anyio.CancelScope(shield=True):
             await self.programs.close()
             await self.pool.close()
+            await self.kernel.flush(CALLBACKS_S)
             self.kernel.close()
             self.bus.close()
             if self.memory is not None:

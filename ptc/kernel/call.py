@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from ptc.errors import ToolError
+from ptc.errors import PtcError, ToolError
 from ptc.results import CallRecord, Origin, ToolResult
 from ptc.tooling import Tool
 
@@ -116,7 +116,7 @@ class Call:
         A hook looks before the arguments were validated; of what a tool cannot read, nothing is shown.
         """
         try:
-            return next(iter(self.subjects(workspace)), None)
+            return next(iter(self._found(workspace)), None)
         except ToolError:
             raise
         except Exception:
@@ -127,8 +127,21 @@ class Call:
 
         A path is resolved first, so that `./a`, `a` and a link to `a` are one spelling; the handle of an artifact,
         which is no file, stays as it is. Empty if the tool has no subject or the argument is absent or not text.
-        Raises ToolError of the path rules if a path is not admitted, and of the tool if it cannot be told.
+        Raises ToolError of the path rules if a path is not admitted, and of the tool if it cannot be told; also
+        `invalid_tool` if the tool fails to tell.
         """
+        try:
+            return self._found(workspace)
+        except PtcError:
+            raise
+        except Exception as error:
+            raise ToolError(
+                "invalid_tool",
+                f"{self.name} did not run: it cannot say what this call concerns (it raised {type(error).__name__}), "
+                "so no rule can judge it. The host has to repair the tool.",
+            ) from None
+
+    def _found(self, workspace: Any) -> tuple[str, ...]:
         if self._subjects is None:
             tool = self.tool
             raw = () if tool is None else self._raw(tool)
@@ -137,7 +150,14 @@ class Call:
 
     def _raw(self, tool: Tool) -> Sequence[str]:
         if tool.subjects is not None:
-            return tool.subjects(self.args)
+            told = tool.subjects(self.args)
+            # A text is a sequence of texts, too: its letters would be judged one by one, and no rule would match.
+            if not isinstance(told, (list, tuple)) or not all(isinstance(text, str) for text in told):
+                raise ToolError(
+                    "invalid_tool",
+                    f"{tool.name} did not run: its subjects must be a list of texts. The host has to repair it.",
+                )
+            return told
         if tool.subject is None:
             return ()
         raw = self.args.get(tool.subject)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ptc.errors import ToolError
+from ptc.errors import ConfigError, ToolError
 from ptc.events import EventBus
 from ptc.kernel._excerpt import excerpt
 from ptc.kernel._host import Host
@@ -31,6 +31,7 @@ from ptc.kernel.trace import Trace
 from ptc.kernel.validate import Validate
 from ptc.registry import Registry
 from ptc.results import CallRecord, Origin, ToolResult
+from ptc.tooling import Tool
 from ptc.values import show
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Kernel:
         listed = hook_list(hooks)
         self._host = host = Host(self.events, self.sanitizer, self.epoch)
         validate = Validate()
-        permission = Permission(self.policy, workspace, frozenset(roles))
+        self._permission = permission = Permission(self.policy, workspace, _roles(roles))
         self._trace = Trace(host, tracer)
         self._timeout = Timeout(settle_ms / 1000)
         # A governor that has nothing to do in this session is not folded in.
@@ -139,7 +140,8 @@ class Kernel:
             "timeout": self._timeout,
         }
         chain = [governor for name in ORDER if (governor := governors[name]) is not None]
-        self._chain = fold(chain, Perform(workspace, host, self._nested, self._keep))
+        self._perform = Perform(workspace, host, self._nested, self._keep)
+        self._chain = fold(chain, self._perform)
 
     def open(
         self,
@@ -249,9 +251,18 @@ class Kernel:
     def _keep(self, tool: str, text: str) -> str | None:
         return self.artifacts.put_text(self.sanitizer.text(text), tool)
 
+    def never(self, tool: Tool) -> bool:
+        """Whether every call of `tool` by a model or a script of one is denied, whatever its arguments."""
+        return self._permission.never(tool)
+
+    async def flush(self, seconds: float) -> None:
+        """Wait until the tools' callbacks were told what they still have to be told, `seconds` at most."""
+        await self._perform.updates.flush(seconds)
+
     def close(self) -> None:
-        """Let go of threads that were made for functions of the host. What runs is not cancelled; its tasks are the
-        caller's."""
+        """Let go of threads that were made for functions of the host, and tell no more callbacks. Calls that run are
+        not cancelled; their tasks are the caller's."""
+        self._perform.updates.close()
         self._host.close()
 
     def now_ms(self) -> float:
@@ -277,6 +288,15 @@ def _bound(governor: Governor, next: Next) -> Next:
 
 async def _accept(call: Call) -> ToolResult:
     return ToolResult(call.name)
+
+
+def _roles(roles: Iterable[str]) -> frozenset[str]:
+    names = frozenset() if isinstance(roles, str) else frozenset(roles)
+    if isinstance(roles, str) or not all(isinstance(name, str) and name for name in names):
+        raise ConfigError(
+            "invalid_option", f"roles must be a list of names such as ['admin']; {show(roles)} was given."
+        )
+    return names
 
 
 def _not_an_object(name: object, args: object) -> ToolError:

@@ -8,21 +8,22 @@ files of the host.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ptc.errors import PtcError, ToolError
-from ptc.events import Audit, OutputDelta, Progress
+from ptc.events import Audit, Event, OutputDelta, Progress
+from ptc.kernel._declared import Declared, require_declared
 from ptc.kernel._excerpt import describe, shorten
 from ptc.kernel._host import Host
 from ptc.kernel._json import MAX_DEPTH, is_json
-from ptc.kernel._updates import Updates
+from ptc.kernel._updates import CallUpdates, Updates
 from ptc.kernel.call import Call
 from ptc.kernel.sanitize import SanitizedStream
 from ptc.limits import HARD_MAXIMUM
 from ptc.results import ToolResult
-from ptc.schema import Validator, compile_schema
-from ptc.tooling import Tool, ToolContext
+from ptc.tooling import ToolContext
 from ptc.values import check_json, dumps, show
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Perform", "normalised"]
 
-MAX_DECLARED: Final = 4_096
-BUILT_IN: Final = "built-in"
 Keep: TypeAlias = Callable[[str, str], str | None]
 Nested: TypeAlias = Callable[[Call, str, Mapping[str, Any]], Coroutine[Any, Any, ToolResult]]
 
@@ -45,13 +44,14 @@ class Perform:
         self._host = host
         self._nested = nested
         self._keep = keep
-        # By identity, with the tool kept beside its validator so that its identity is not reused.
-        self._declared: dict[int, tuple[Tool, Validator]] = {}
+        self._declared = Declared()
+        self.updates = Updates(host)
 
     async def __call__(self, call: Call) -> ToolResult:
         tool = call.tool
         assert tool is not None
-        updates = None if tool.on_update is None else Updates(call.name, tool.on_update, self._host)
+        declared = self._declared.validator(tool)
+        updates = None if tool.on_update is None else self.updates.begin(tool)
         voice = _Voice(call, self._host, self._nested, updates)
         context = ToolContext(
             self._workspace,
@@ -70,8 +70,8 @@ class Perform:
         result: ToolResult | None = None
         try:
             result = normalised(call.name, await tool.run(context, call.args))
-            if tool.output_schema is not None and tool.source != BUILT_IN and result.error is None:
-                self._require_declared(tool, result)
+            if declared is not None and result.error is None:
+                await require_declared(tool, declared, result)
         except asyncio.CancelledError as error:
             if call.stopping is not None:
                 raise
@@ -87,55 +87,44 @@ class Perform:
         call.result = result
         return result
 
-    def _require_declared(self, tool: Tool, result: ToolResult) -> None:
-        """Hold a result to the schema that its tool declares. Our own tools are held to theirs by their tests."""
-        kept = self._declared.get(id(tool))
-        if kept is None:
-            assert tool.output_schema is not None
-            if len(self._declared) >= MAX_DECLARED:
-                del self._declared[next(iter(self._declared))]
-            kept = self._declared[id(tool)] = (tool, compile_schema(tool.output_schema))
-        problems = kept[1].validate(result.data)
-        if problems:
-            raise ToolError(
-                "output_schema_violation",
-                f"{tool.name} ran, but its result does not fit the schema that it declares: "
-                f"{show(str(problems[0]), 200)}. Its effects may exist; the host has to repair the tool.",
-                details={"output_schema_violation": True},
-            )
-
     def _failure(self, call: Call, error: BaseException) -> ToolResult:
         text = show(self._host.reason(describe(error)), 600)
         return ToolResult.failure(call.name, ToolError("tool_failed", f"{call.name} raised {text}"))
 
 
 class _Voice:
-    """What a running tool can say and ask: nested calls, progress, pieces of output. Abandoned, it is not heard."""
+    """What a running tool can say and ask: nested calls, progress, pieces of output. Abandoned, it is not heard.
 
-    __slots__ = ("_call", "_host", "_nested", "_stream", "_updates")
+    A plain function runs in a thread, where it may speak too; what it says is heard on the thread of the event loop,
+    which is where listeners and subscriptions live.
+    """
 
-    def __init__(self, call: Call, host: Host, nested: Nested, updates: Updates | None) -> None:
+    __slots__ = ("_call", "_host", "_loop", "_nested", "_stream", "_thread", "_updates")
+
+    def __init__(self, call: Call, host: Host, nested: Nested, updates: CallUpdates | None) -> None:
         self._updates = updates
         self._call = call
         self._host = host
         self._nested = nested
         self._stream: SanitizedStream | None = None
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
 
     def invoke(self, name: str, args: Mapping[str, Any]) -> Coroutine[Any, Any, ToolResult]:
         return self._nested(self._call, name, args)
 
     def progress(self, message: str, fraction: float | None = None) -> None:
         host = self._host
-        if self._updates is not None and self._call.record.state == "running":
-            self._updates.progress(message, fraction)
-        if host.events.active and self._call.record.state == "running":
-            host.events.emit(Progress(host.now_ms(), self._call.name, host.reason(message), fraction))
+        if self._updates is not None:
+            self._on_loop(self._updates.progress, message, fraction)
+        if host.events.active:
+            self._on_loop(host.events.emit, Progress(host.now_ms(), self._call.name, host.reason(message), fraction))
 
     def audit(self, kind: str, facts: Mapping[str, Any]) -> None:
         host = self._host
-        if host.events.active and self._call.record.state == "running":
+        if host.events.active:
             clean = shorten(dict(facts), host.sanitizer)
-            host.events.emit(Audit(host.now_ms(), self._call.id, self._call.name, kind, clean))
+            self._on_loop(host.events.emit, Audit(host.now_ms(), self._call.id, self._call.name, kind, clean))
 
     def delta(self, text: str) -> None:
         if self._host.events.active:
@@ -148,8 +137,19 @@ class _Voice:
             self._emit(self._stream.flush())
 
     def _emit(self, text: str) -> None:
-        if text and self._call.record.state == "running":
-            self._host.events.emit(OutputDelta(self._host.now_ms(), self._call.id, self._call.name, text))
+        if text:
+            event: Event = OutputDelta(self._host.now_ms(), self._call.id, self._call.name, text)
+            self._on_loop(self._host.events.emit, event)
+
+    def _on_loop(self, tell: Callable[..., None], *what: Any) -> None:
+        if threading.get_ident() == self._thread:
+            self._say(tell, *what)
+        else:
+            self._loop.call_soon_threadsafe(self._say, tell, *what)
+
+    def _say(self, tell: Callable[..., None], *what: Any) -> None:
+        if self._call.record.state == "running":
+            tell(*what)
 
 
 def normalised(name: str, given: Any) -> ToolResult:

@@ -148,6 +148,9 @@ class Policy:
         for action, rule in self._select(tool.name).rules:
             if rule.covers(subject, tool.subject_kind):
                 return Decision(action, rule.phrase)
+        return self._without_rule(tool, only_reads)
+
+    def _without_rule(self, tool: Tool, only_reads: bool) -> Decision:
         by_default = self._by_default(tool, only_reads)
         if tool.unruled is not None and _SEVERITY[tool.unruled] > _SEVERITY[by_default.action]:
             return Decision(tool.unruled, f"{tool.name} itself: without a rule for such a call, {tool.unruled}")
@@ -159,6 +162,16 @@ class Policy:
         if only_reads or tool.permission == "allow":
             return Decision("allow", "the policy's default, read-only")
         return Decision("ask", "the policy's default: what does more than read needs approval")
+
+    def never(self, tool: Tool) -> bool:
+        """Whether every call of `tool` is denied, whatever its arguments."""
+        rules = self._select(tool.name).rules
+        if tool.permission == "deny" or any(action == "deny" and not rule.scoped for action, rule in rules):
+            return True
+        concerns = tool.subject is not None or tool.subjects is not None
+        if any(action != "deny" and (concerns or not rule.scoped) for action, rule in rules):
+            return False
+        return self._without_rule(tool, tool.read_only).action == "deny"
 
     def denied_paths(self, *tools: str) -> Callable[[str], bool] | None:
         """A test whether a path (as results show it) may not be seen by any of these tools, or None if none is denied.
@@ -211,21 +224,28 @@ class Permission:
         call.ask = rule if action == "ask" else None
         return await next(call)
 
+    def never(self, tool: Tool) -> bool:
+        """Whether every call of `tool` by others than the host is denied, by the policy or by the tool's own demand."""
+        if self._policy.never(tool):
+            return True
+        demand = tool.permission
+        if isinstance(demand, Roles) or (isinstance(demand, Condition) and demand.same_for_all_calls):
+            return _unmet(demand, self._facts(tool)) is not None
+        return False
+
     def _own_demand(self, call: Call, decision: Decision) -> Decision:
         """The decision, made stricter by what the tool itself demands of its callers or their calls."""
         assert call.tool is not None
         demand = call.tool.permission
         if not isinstance(demand, (Roles, Condition)):
             return decision
-        facts = {
-            "tool": call.tool.name,
-            "input": call.args,
-            "roles": sorted(self._roles),
-            "session": {"origin": call.origin, "program": call.program},
-            "cwd": ".",
-        }
-        why = _unmet(demand, facts)
+        session = {"origin": call.origin, "program": call.program}
+        why = _unmet(demand, {**self._facts(call.tool), "input": call.args, "session": session})
         return decision if why is None else Decision("deny", why)
+
+    def _facts(self, tool: Tool) -> dict[str, Any]:
+        """What conditions may ask for that is the same for every call of `tool`."""
+        return {"tool": tool.name, "roles": sorted(self._roles), "cwd": "."}
 
 
 def _unmet(demand: Roles | Condition, facts: dict[str, Any]) -> str | None:

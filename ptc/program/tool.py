@@ -226,7 +226,7 @@ class Programs:
         if asked is None:
             if call.trusted:
                 return {tool.name for tool in known}, []
-            return {tool.name for tool in known if self.kernel.policy.decide(tool, None).action != "deny"}, []
+            return {tool.name for tool in known if not self.kernel.never(tool)}, []
         names: set[str] = set()
         warnings: list[Warning_] = []
         for name in asked:

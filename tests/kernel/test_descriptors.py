@@ -160,41 +160,6 @@ async def test_a_failing_result_needs_no_data() -> None:
     assert result.error.code == "tool_failed"
 
 
-async def test_a_callback_is_told_how_a_call_goes_without_secrets_and_not_too_often() -> None:
-    lines: list[str] = []
-
-    async def work(context: Any, args: Any) -> str:
-        for step in range(200):
-            context.progress(f"step {step} with s3cr3t-value", step / 200)
-        return "done"
-
-    kernel = a_kernel(a_tool("t", work, on_update=lines.append), policy=ALLOW_ALL, secrets=["s3cr3t-value"])
-    assert (await as_model(kernel, "t")).ok
-    assert lines[0] == "t: started"
-    assert lines[-1].startswith("t: done after ")
-    assert 1 <= len(lines) - 2 < 20
-    assert not any("s3cr3t-value" in line for line in lines)
-
-
-async def test_a_callback_that_raises_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    def broken(line: str) -> None:
-        raise RuntimeError("broken")
-
-    assert (await as_model(a_kernel(a_tool("t", gives("x"), on_update=broken), policy=ALLOW_ALL), "t")).output == "x"
-    assert "on_update" in caplog.text
-
-
-async def test_a_callback_hears_of_failures_and_of_calls_that_were_called_off() -> None:
-    lines: list[str] = []
-
-    async def hang(context: Any, args: Any) -> None:
-        await asyncio.sleep(60)
-
-    kernel = a_kernel(a_tool("t", hang, on_update=lines.append, timeout_ms=50), policy=ALLOW_ALL)
-    await as_model(kernel, "t")
-    assert lines[-1].startswith("t: called off after ")
-
-
 async def test_an_audit_fact_becomes_an_event_without_secrets() -> None:
     def work(context: Any, args: Any) -> str:
         context.audit("door_opened", {"door": 1, "key": "s3cr3t-value"})
